@@ -127,6 +127,12 @@ class MemoryNode(NodeServices):
         self.controller.loop.gained(1, self._log.end_offset)
         self.memory_transactions = MemoryTransactions(self)
         self.memory_groups = MemoryGroups(self)
+        self.share_state = ShareCoordinator(
+            lambda: self.config, lambda: self.image, self.memory_groups.clock, lambda partition_id, before_offset: None
+        )
+        self.persister = Persister(
+            self.config.node_id, lambda: self.image, self.memory_groups.clock, self.share_state, None, lambda: None
+        )
         self._replicas: Replicas | None = None
 
     @property
@@ -149,14 +155,6 @@ class MemoryNode(NodeServices):
     @property
     def groups(self) -> GroupCoordinator:
         return self.memory_groups.coordinator
-
-    @property
-    def share_state(self) -> ShareCoordinator:
-        raise AssertionError("there is no share coordinator here")
-
-    @property
-    def persister(self) -> Persister:
-        raise AssertionError("there is no share coordinator here")
 
     @property
     def transactions(self) -> TransactionCoordinator:

@@ -356,6 +356,11 @@ class Context:
         """Return a context of the same request, for work that goes on after its answer."""
         return Context(self.services, self.peer, self.version, self.correlation_id, self.client_id, api=self.api)
 
+    def for_message(self, api: str, version: int) -> Context:
+        """Return a context for a request that this node makes for the caller. Its answer does not mute the connection."""
+        peer = self.peer._replace(information=None)
+        return Context(self.services, peer, version, self.correlation_id, self.client_id, api=api)
+
     def note_appended(self, epoch: int, first: int, last: int) -> None:
         """Note that this request appended these records to the metadata log."""
         self.appended = (*self.appended, MetadataRecords(epoch, first, last))

@@ -44,23 +44,30 @@ class TopicCreation:
         self._errors: dict[str, tuple[str, int]] = {}  # by topic: message, and until when it is shown
         self._tasks: dict[asyncio.Task[None], None] = {}  # in order
 
-    def begin(self, names: Iterable[str], asked_by: Context | None = None) -> None:
+    def begin(self, names: Iterable[str], asked_by: Context | None = None, *, as_caller: bool = False) -> None:
         """Start to create the topics whose creation is not in progress. Names must be valid.
 
-        The audit log names the request that asked for them.
+        The audit log names the request that asked for them. If another node is the active controller, it gets the request
+        with the caller's principal if `as_caller` is true, and otherwise with this broker's.
         """
         wanted = [name for name in names if name not in self._names]
         if wanted:
-            self._start(wanted, mapped(lambda name: creatable_topic(name, self._config), wanted), asked_by)
+            creatable = mapped(lambda name: creatable_topic(name, self._config), wanted)
+            self._start(wanted, creatable, asked_by, as_caller=as_caller)
 
     def begin_topics(
         self, wanted: Iterable[CreateTopicsRequest.CreatableTopic], asked_by: Context, remember_ms: int
     ) -> None:
-        """Start to create topics as they are given. One that failed is not tried again until its error is forgotten."""
+        """Start to create topics as they are given, with the caller's principal, as `begin` does.
+
+        One that failed is not tried again until its error is forgotten.
+        """
         failed = self.errors((topic.name for topic in wanted), asked_by)
         new = [topic for topic in wanted if topic.name not in self._names and topic.name not in failed]
         if new:
-            self._start([topic.name for topic in new], mapped(lambda topic: topic, new), asked_by, remember_ms)
+            self._start(
+                [topic.name for topic in new], mapped(lambda topic: topic, new), asked_by, remember_ms, as_caller=True
+            )
 
     def errors(self, names: Iterable[str], asked_by: Context) -> dict[str, str]:
         """Return the errors of recent creations by `begin_topics`."""
@@ -74,9 +81,12 @@ class TopicCreation:
         wanted: Slices[list[CreateTopicsRequest.CreatableTopic]],
         asked_by: Context | None,
         remember_ms: int = 0,
+        *,
+        as_caller: bool,
     ) -> None:
         self._names.update(names)
-        task = asyncio.get_running_loop().create_task(self._create(names, wanted, asked_by, remember_ms))
+        creation = self._create(names, wanted, asked_by, remember_ms, as_caller=as_caller)
+        task = asyncio.get_running_loop().create_task(creation)
         self._tasks[task] = None
         task.add_done_callback(self._tasks.pop)
 
@@ -104,6 +114,8 @@ class TopicCreation:
         creatable: Slices[list[CreateTopicsRequest.CreatableTopic]],
         asked_by: Context | None,
         remember_ms: int,
+        *,
+        as_caller: bool,
     ) -> None:
         timeout_ms = self._config.get_int("request.timeout.ms")
         asked = None if asked_by is None else asked_by.for_later()
@@ -112,7 +124,7 @@ class TopicCreation:
         messages: dict[str, str] = {}
         try:
             wanted = await in_slices(creatable)
-            rows = await self._created(controller, wanted, timeout_ms)
+            rows = await self._created(controller, wanted, timeout_ms, asked if as_caller else None)
         except (KafkaError, OSError) as error:
             _log.warning("creating the topics %s failed: %s", _shown(names), error)
             errors[error.code if isinstance(error, KafkaError) else ErrorCode.UNKNOWN_SERVER_ERROR] = len(names)
@@ -133,7 +145,11 @@ class TopicCreation:
             await in_slices(asked.services.audit.created(asked, names, errors))
 
     async def _created(
-        self, controller: Controller, wanted: list[CreateTopicsRequest.CreatableTopic], timeout_ms: int
+        self,
+        controller: Controller,
+        wanted: list[CreateTopicsRequest.CreatableTopic],
+        timeout_ms: int,
+        caller: Context | None,
     ) -> list[CreateTopicsResponse.CreatableTopicResult]:
         try:
             return (await controller.write(topics.create, wanted, timeout_ms=timeout_ms)).answers
@@ -141,7 +157,12 @@ class TopicCreation:
             if error.code is not ErrorCode.NOT_CONTROLLER or self._channel is None:
                 raise
         request = CreateTopicsRequest(topics=wanted, timeout_ms=timeout_ms)
-        response: CreateTopicsResponse = await self._channel.call(request, CREATE_TOPICS_VERSION, timeout_ms=timeout_ms)
+        response: CreateTopicsResponse
+        if caller is not None and caller.services.forwarding is not None:
+            enclosed = caller.for_message("CreateTopics", CREATE_TOPICS_VERSION)
+            response = await caller.services.forwarding.forward_message(enclosed, request)
+        else:
+            response = await self._channel.call(request, CREATE_TOPICS_VERSION, timeout_ms=timeout_ms)
         return response.topics
 
 

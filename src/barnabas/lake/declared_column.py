@@ -29,6 +29,9 @@ class Nested(NamedTuple):
     members: tuple[tuple[str, str | Nested], ...]
     """The fields of a struct; the elements of an array, or the keys and values of a map, without names."""
 
+    def __str__(self) -> str:
+        return f"{self.name}<{', '.join(f'{name}: {inner}' if name else str(inner) for name, inner in self.members)}>"
+
 
 def parse_type(text: str) -> str | Nested:
     """Parse a type of Spark's DDL: a simple one is its name. Raises ValueError."""

@@ -180,7 +180,7 @@ def _missing(context: Context, request: MetadataRequest, view: TopicsView, names
         ending = view.ending(_operations(context, request, name))
         yield view.failed(code, name, internal=name in INTERNAL_TOPICS) + ending
     if created:
-        context.services.topic_creation.begin(created, context)
+        context.services.topic_creation.begin(created, context, as_caller=True)
     for name in refused:
         code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         yield view.failed(code, name, internal=name in INTERNAL_TOPICS) + view.ending()

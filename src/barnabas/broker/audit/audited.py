@@ -198,9 +198,11 @@ BY_RECORDS: Final = frozenset(
     {
         *(ApiKey.BROKER_REGISTRATION, ApiKey.BROKER_HEARTBEAT, ApiKey.CONTROLLER_REGISTRATION),
         *(ApiKey.ALTER_PARTITION, ApiKey.ASSIGN_REPLICAS_TO_DIRS, ApiKey.ALLOCATE_PRODUCER_IDS),
+        *(ApiKey.INITIALIZE_SHARE_GROUP_STATE, ApiKey.READ_SHARE_GROUP_STATE, ApiKey.WRITE_SHARE_GROUP_STATE),
+        ApiKey.DELETE_SHARE_GROUP_STATE,
     }
 )
-"""APIs of nodes, which have a line if they appended records to the metadata log."""
+"""APIs of nodes, which have a line if they appended records to the metadata log or were denied."""
 
 
 class Audit:

@@ -129,7 +129,7 @@ def _arrow(kind: str | Nested) -> pa.DataType:
         return pa.list_(pa.field("element", _arrow(kind.members[0][1])))
     if isinstance(kind, Nested) and kind.name == "struct":
         return pa.struct([pa.field(name, _arrow(inner)) for name, inner in kind.members])
-    raise ValueError(f"{kind!r} is not a type that facts may have")
+    raise ValueError(f"{kind} is not a type that facts may have")
 
 
 def fact_batch(cluster_id: str, log: str, kind: str, facts: Sequence[Fact]) -> pa.RecordBatch:
