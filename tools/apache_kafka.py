@@ -11,6 +11,7 @@ import base64
 import contextlib
 import functools
 import os
+import random
 import re
 import shlex
 import shutil
@@ -237,14 +238,24 @@ def write_home(folder: Path, version: str = VERSION, jvm: Sequence[str] = SMALL_
 
 # ---- sockets
 
+SERVER_PORTS = (10_000, 32_000)
+
 
 def free_ports(count: int) -> list[int]:
-    """Return different ports that were free a moment ago."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind((HOST, 0))
-        return [int(each.getsockname()[1]) for each in sockets]
+    """Return consecutive ports that were free a moment ago.
+
+    Systems take the ports of outgoing connections from above these, so no connection gets one of them in between.
+    """
+    while True:
+        first = random.randrange(*SERVER_PORTS)
+        ports = list(range(first, first + count))
+        with contextlib.ExitStack() as stack:
+            try:
+                for port in ports:
+                    stack.enter_context(socket.socket()).bind((HOST, port))
+            except OSError:
+                continue
+            return ports
 
 
 def exchange(address: tuple[str, int], request: bytes, timeout_s: float = 5) -> bytes:

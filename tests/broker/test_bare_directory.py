@@ -6,13 +6,13 @@ No indexes, no quorum-state, no snapshots, no checkpoints: a node starts on it, 
 from __future__ import annotations
 
 import asyncio
-import socket
 import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tools.apache_kafka import free_ports
 
 from barnabas import wire
 from barnabas.batches import Record, batch_crc, build_batch, check_crc, decode_header, decode_records
@@ -40,13 +40,6 @@ class Bare(NamedTuple):
     directory: Path
     properties: Path
     ports: tuple[int, int]
-
-
-def free_ports() -> tuple[int, int]:
-    with socket.socket() as one, socket.socket() as two:
-        for each in (one, two):
-            each.bind(("127.0.0.1", 0))
-        return one.getsockname()[1], two.getsockname()[1]
 
 
 def batch(records: Sequence[tuple[Message, int]], base_offset: int) -> bytes:
@@ -142,7 +135,7 @@ def make(tmp_path: Path, log: bytes, id_text: Callable[[Uuid], str] = str) -> Ba
             record = Record(0, TIMESTAMP, None, b"Hello World!")
             (place / f"{0:020d}.log").write_bytes(build_batch([record], partition_leader_epoch=0))
             (place / "partition.metadata").write_text(f"version: 0\ntopic_id: {id_text(topic_id)}")
-    broker, controller = ports = free_ports()
+    broker, controller = free_ports(2)
     properties = tmp_path / "server.properties"
     properties.write_text(
         "\n".join(
@@ -158,7 +151,7 @@ def make(tmp_path: Path, log: bytes, id_text: Callable[[Uuid], str] = str) -> Ba
             ]
         )
     )
-    return Bare(directory, properties, ports)
+    return Bare(directory, properties, (broker, controller))
 
 
 async def started(bare: Bare) -> Node:

@@ -6,18 +6,19 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from tools.apache_kafka import free_ports
+
 from barnabas.broker.node import Node
 from barnabas.client import Cluster, any_broker
 from barnabas.config import server
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
 from barnabas.wire.messages.update_features import UpdateFeaturesRequest
-from tests.broker.test_bare_directory import free_ports
 
 Update = UpdateFeaturesRequest.FeatureUpdateKey
 
 
 def properties(directory: Path) -> str:
-    broker, controller = free_ports()
+    broker, controller = free_ports(2)
     return (
         f"process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@localhost:{controller}\n"
         f"listeners=PLAINTEXT://localhost:{broker},CONTROLLER://localhost:{controller}\n"

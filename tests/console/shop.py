@@ -13,7 +13,7 @@ AUTHORIZED = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",
 }
-HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">'\"{{7*7}}"
+HOSTILE = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">'\"{{77777*7}}"
 """A text that would run, or break out of an attribute, if a page did not escape it."""
 
 
