@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
+from barnabas import slices
 from barnabas.broker.api import create_topics
 from barnabas.broker.context import ClientInformation, Context, Listener, Peer
 from barnabas.security.principal import ANONYMOUS
@@ -76,7 +79,11 @@ def test_a_request_that_is_refused_as_a_whole_takes_nothing() -> None:
     assert memory.call(create("e", 1), 7).topics[0].error_code == THROTTLED
 
 
-def test_requests_count_from_their_decision_on_and_not_from_their_commit_on() -> None:
+@pytest.mark.parametrize("turn_s", [slices.TURN_S, 0.0], ids=["in one turn", "in many turns"])
+def test_requests_count_from_their_decision_on_and_not_from_their_commit_on(
+    turn_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slices, "TURN_S", turn_s)
     memory = node(rate=1)
 
     async def both() -> list[int]:

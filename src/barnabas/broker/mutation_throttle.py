@@ -6,10 +6,13 @@ client is accepted. Both are throttled, see `throttling`.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from barnabas.broker.context import Context
-from barnabas.controller.mutation_quotas import Charge, Charged
+from barnabas.controller.mutation_quotas import UNBOUNDED, Charge, Charged
+
+R = TypeVar("R")
 
 
 class MutationThrottle:
@@ -18,18 +21,33 @@ class MutationThrottle:
     def __init__(self, context: Context, *, strict_from: int) -> None:
         self._context = context
         self._quotas = context.services.quotas.mutations
-        self._began_ms = context.services.monotonic_ms()
+        self._is_strict = context.version >= strict_from
+        self._decided_ms = 0
+        self._quota = UNBOUNDED
         self._charge = Charge()
-        self.quota = self._quotas.quota(
-            context.peer.principal.name, context.client_id, self._began_ms, strict=context.version >= strict_from
-        )
+
+    def limited(self, decision: Callable[..., R]) -> Callable[..., R]:
+        """Return the decision with the quota as its last argument.
+
+        The quota is read when the decision begins: the decisions that it had to wait for have been charged then.
+        """
+
+        def decide(*arguments: Any) -> R:
+            context = self._context
+            self._decided_ms = context.services.monotonic_ms()
+            self._quota = self._quotas.quota(
+                context.peer.principal.name, context.client_id, self._decided_ms, strict=self._is_strict
+            )
+            return decision(*arguments, self._quota)
+
+        return decide
 
     def accepted(self, response: Charged[Any]) -> None:
         """Charge the quota for the decision. Pass this method to `Controller.write`."""
         self._charge = response.charge
-        self._quotas.take(self.quota, response.charge)
+        self._quotas.take(self._quota, response.charge)
 
     def apply(self) -> None:
         """Throttle the client if the decision says so."""
-        elapsed_ms = self._context.services.monotonic_ms() - self._began_ms
+        elapsed_ms = self._context.services.monotonic_ms() - self._decided_ms
         self._context.throttle(self._quotas, self._charge.remaining_ms(elapsed_ms))

@@ -130,8 +130,8 @@ class Server:
             await endpoint.stop()
         if self._idle_check is not None:
             await _cancelled(self._idle_check)
-        self.close_connections()
         while self.connections:
+            self.close_connections()  # in each turn, because a connection that was just accepted comes later
             await asyncio.sleep(0)
 
     async def _until_closed(self) -> None:

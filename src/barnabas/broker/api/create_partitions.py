@@ -39,7 +39,7 @@ async def handle(context: Context, request: CreatePartitionsRequest) -> CreatePa
     if accepted:
         try:
             done = await context.controller.write(
-                topics.create_partitions, accepted, request.validate_only, throttle.quota,
+                throttle.limited(topics.create_partitions), accepted, request.validate_only,
                 timeout_ms=request.timeout_ms, accepted=throttle.accepted,
             )  # fmt: skip
             rows += done.answers

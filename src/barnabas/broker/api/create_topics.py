@@ -41,7 +41,7 @@ async def handle(context: Context, request: CreateTopicsRequest) -> CreateTopics
     if accepted:
         try:
             created = await context.controller.write(
-                topics.create, accepted, describable, request.validate_only, throttle.quota,
+                throttle.limited(topics.create), accepted, describable, request.validate_only,
                 timeout_ms=request.timeout_ms, accepted=throttle.accepted,
             )  # fmt: skip
             rows = created.answers

@@ -48,7 +48,7 @@ async def handle(context: Context, request: DeleteTopicsRequest) -> DeleteTopics
     if chosen:
         try:
             deleted = await context.controller.write(
-                topics.delete, list(chosen), throttle.quota, timeout_ms=request.timeout_ms, accepted=throttle.accepted
+                throttle.limited(topics.delete), list(chosen), timeout_ms=request.timeout_ms, accepted=throttle.accepted
             )
         except KafkaError as error:
             return await in_slices(_all_failed(asked, error.code))

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 _MAX_REFUSALS = 1000
 _MAX_NAMES = 5
-_PATIENCE_S = 2.0
+_PATIENCE_S = 10.0
 _ANONYMOUS = "User:ANONYMOUS"
 _NAMES = ("name", "topic_name", "topic", "group_id", "transactional_id", "resource_name", "key")
 """Fields of rows that name a resource."""
@@ -70,7 +70,7 @@ class Refusals:
         return permission_advice(api, REFUSALS[code], names, principal_of(self._settings))
 
     def _ask_again(self, ask: Callable[[Cluster], Coroutine[Any, Any, T]]) -> T | None:
-        """Ask the cluster with a new client, for two seconds at most. Returns None if that fails.
+        """Ask the cluster with a new client, for ten seconds at most. Returns None if that fails.
 
         In a thread, because a command may show an error while its event loop runs.
         """
