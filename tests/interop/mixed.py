@@ -28,7 +28,7 @@ from barnabas.operations.local_cluster.layout import CLIENTS, CONTROLLER, LocalN
 from barnabas.raft.stored_log import metadata_log_directory
 from barnabas.storage.loading import segment_offsets
 from barnabas.storage.snapshots import SnapshotId, SnapshotReader, list_snapshots, snapshot_path
-from barnabas.wire import decode_record
+from barnabas.wire import DecodedRecord, decode_record
 from tests.crash.clients import wait_until
 
 METADATA = "__cluster_metadata-0"
@@ -222,7 +222,7 @@ class Mix:
             directory = metadata_log_directory(self.local.log_dir(node_id))
             for snapshot_id in list_snapshots(directory):
                 with SnapshotReader(snapshot_path(directory, snapshot_id)) as reader:
-                    records = sorted(str(decode_record(value)) for value in reader.values())
+                    records = sorted(_text(decode_record(value)) for value in reader.values())
                     found.setdefault(snapshot_id, {})[node_id] = records
         for snapshot_id, by_node in found.items():
             first = next(iter(by_node.values()))
@@ -241,6 +241,14 @@ def _node(node_id: int, text: str) -> LocalNode:
     assert program in ("barnabas", "apache"), text
     assert set(roles.split(",")) <= {"broker", "controller"}, text
     return LocalNode(node_id, "broker" in roles, "controller" in roles, {}, None, program == "apache")
+
+
+def _text(decoded: DecodedRecord) -> str:
+    """A record as text, with the features of a registration by name: Kafka writes them in the order of a hash map."""
+    features = getattr(decoded.record, "features", None)
+    if features:
+        features.sort(key=lambda each: each.name)
+    return str(decoded)
 
 
 def _now_ms() -> int:
