@@ -121,8 +121,8 @@ def send(cluster: LocalCluster, node_id: int, number: signal.Signals) -> int:
 def stop(cluster: LocalCluster, node_ids: Iterable[int]) -> list[int]:
     """Stop nodes cleanly and wait until they have ended. Return those that had to be killed.
 
-    Brokers are stopped before nodes that are only controllers, because a broker asks the active controller for its shutdown. Nodes of
-    Apache Kafka are stopped first and one after another: each waits long if there is no active controller.
+    Brokers are stopped before nodes that are only controllers, because a broker asks the active controller for its shutdown.
+    Nodes of Apache Kafka are stopped first and one after another: each waits long if there is no active controller.
     """
     wanted = list(node_ids)
     controllers = [each for each in wanted if each in cluster.nodes and not cluster.nodes[each].is_broker]
