@@ -121,12 +121,23 @@ def send(cluster: LocalCluster, node_id: int, number: signal.Signals) -> int:
 def stop(cluster: LocalCluster, node_ids: Iterable[int]) -> list[int]:
     """Stop nodes cleanly and wait until they have ended. Return those that had to be killed.
 
+    Brokers are stopped before nodes that are only controllers, because a broker asks the active controller for its shutdown.
     Nodes of Apache Kafka are stopped first and one after another: each waits long if there is no active controller.
     """
     wanted = list(node_ids)
-    alone = [[each] for each in wanted if each in cluster.nodes and cluster.nodes[each].is_apache]
-    together = [each for each in wanted if [each] not in alone]
-    return [killed for some in (*alone, together) for killed in _stop_at_once(cluster, some)]
+    controllers = [each for each in wanted if each in cluster.nodes and not cluster.nodes[each].is_broker]
+    brokers = [each for each in wanted if each not in controllers]
+    return [
+        killed
+        for some in (*_turns(cluster, brokers), *_turns(cluster, controllers))
+        for killed in _stop_at_once(cluster, some)
+    ]
+
+
+def _turns(cluster: LocalCluster, node_ids: list[int]) -> list[list[int]]:
+    """Return which nodes are stopped together, in order."""
+    alone = [[each] for each in node_ids if each in cluster.nodes and cluster.nodes[each].is_apache]
+    return [*alone, [each for each in node_ids if [each] not in alone]]
 
 
 def _stop_at_once(cluster: LocalCluster, node_ids: Iterable[int]) -> list[int]:
