@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import NamedTuple, TypeVar
 
 from barnabas.client.cluster import Cluster
@@ -66,9 +66,9 @@ class Link:
                 self._cluster = cluster
             return self._cluster
 
-    async def ask(self, question: Callable[[Cluster], Awaitable[T]]) -> T:
-        """Return the answer to a question."""
-        async with self._at_once:
+    async def ask(self, question: Callable[[Cluster], Awaitable[T]], *, is_waiting: bool = True) -> T:
+        """Return the answer to a question. It waits while too many others are asked, unless it is a small one."""
+        async with self._at_once if is_waiting else nullcontext():
             return await question(await self.cluster())
 
     def _count(self, request: object, response: object) -> None:

@@ -83,7 +83,7 @@ def _last_writes(rows: Any) -> Question[dict[str, int | None]]:
     shown: list[TopicSummary] = list(rows)
     name = "last writes:" + ",".join(each.name for each in shown)
     # The list does not wait for them: brokers may have to open many logs. They are shown when they come.
-    return Question(name, partial(last_writes, topics=shown), 15, patience_s=0.2)
+    return Question(name, partial(last_writes, topics=shown), 15, patience_s=0)
 
 
 async def create(visit: Visit, form: Mapping[str, str]) -> Response:
