@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 
 from barnabas.client.admin.topics import NewTopic
 from barnabas.client.sync import Admin
-from barnabas.console.links import Link
+from barnabas.console.links import ClientThread, Link
 from barnabas.console.live import MAX_PAUSE_AFTER_ERROR_S, MAX_PAUSE_S, Live, Question, _Entry
 from barnabas.console.settings import ClusterEntry
 from barnabas.testing import Broker
@@ -18,6 +19,7 @@ from tests.console.browser import Browser
 from tests.console.running_console import NAME, RunningConsole, entry, with_declared
 
 MANY = 10_000
+T = TypeVar("T")
 
 
 class Asked:
@@ -38,10 +40,10 @@ class NoCluster(Link):
     """A link whose questions need no cluster."""
 
     def __init__(self, name: str = "a") -> None:
-        super().__init__(ClusterEntry(name, {}), None)
+        super().__init__(ClusterEntry(name, {}), None, ClientThread())
 
-    async def cluster(self) -> None:  # type: ignore[override]
-        return None
+    async def ask(self, question: Callable[[Any], Awaitable[T]], *, is_waiting: bool = True) -> T:
+        return await question(None)
 
 
 def test_however_many_pages_wait_a_question_is_asked_once() -> None:
