@@ -62,6 +62,35 @@ def test_all_forms_are_in_this_list() -> None:
     assert {path.replace("{topic}", "orders").replace("{plan_id}", "anything") for path in APP_FORMS} == set(FORMS)
 
 
+@pytest.mark.parametrize(
+    ("path", "form", "said"),
+    [
+        ("/topics", {"topic": "x", "partitions": "many"}, "partitions must be a number"),
+        ("/topics", {"topic": "x", "configs": "no sign"}, "must be NAME=VALUE"),
+        ("/topics/orders/records", {"partition": "\u0663"}, "partition must be a number"),
+        ("/group/reset", {"id": "g", "rule": "offset", "value": "far"}, "invalid literal"),
+        ("/group/reset", {"id": "g", "rule": "none"}, "no such rule"),
+        ("/reassignments", {"goal": "drain"}, "say which brokers"),
+        ("/reassignments/cancel", {"topic": "orders", "partition": "x"}, "partition must be a number"),
+        ("/reassignments/throttle", {"rate": "fast"}, "fast"),
+        ("/access/acl", {"principal": "User:a", "resource": "topic:orders"}, "at least one operation"),
+        ("/access/acl/delete", {"principal": "User:a", "resource": "topic:orders"}, "at least one operation"),
+        (
+            "/access/acl",
+            {"principal": "User:a", "resource": "topic:orders", "operations": "READ", "pattern": "odd"},
+            "is no pattern",
+        ),
+        ("/access/user", {"user": "a", "password": "b", "mechanism": "odd"}, "odd"),
+        ("/access/quota", {"user": "a", "key": "producer_byte_rate", "value": "much"}, "is not a number"),
+        ("/transactions/abort", {"topic": "orders", "partition": "0", "start_offset": "x"}, "must be a number"),
+    ],
+)
+def test_a_wrong_field_is_refused_with_its_reason(broker: Broker, path: str, form: dict[str, str], said: str) -> None:
+    with RunningConsole(entry(broker), allow_changes=True) as console:
+        refused = console.enter().post(f"/c/{NAME}{path}", **form)
+        assert (refused.status, said in refused.text) == (400, True), refused.text
+
+
 def confirm(browser: Browser, name: str | None = None) -> None:
     """Confirm the plan that is shown."""
     browser.wait_for("Plan", "main h2")

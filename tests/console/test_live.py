@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 
 from barnabas.client.admin.topics import NewTopic
 from barnabas.client.sync import Admin
-from barnabas.console.links import Link
-from barnabas.console.live import Live, Question
+from barnabas.console.links import ClientThread, Link
+from barnabas.console.live import MAX_PAUSE_AFTER_ERROR_S, MAX_PAUSE_S, Live, Question, _Entry
 from barnabas.console.settings import ClusterEntry
 from barnabas.testing import Broker
 from tests.console.browser import Browser
 from tests.console.running_console import NAME, RunningConsole, entry, with_declared
 
 MANY = 10_000
+T = TypeVar("T")
 
 
 class Asked:
@@ -38,10 +40,10 @@ class NoCluster(Link):
     """A link whose questions need no cluster."""
 
     def __init__(self, name: str = "a") -> None:
-        super().__init__(ClusterEntry(name, {}), None)
+        super().__init__(ClusterEntry(name, {}), None, ClientThread())
 
-    async def cluster(self) -> None:  # type: ignore[override]
-        return None
+    async def ask(self, question: Callable[[Any], Awaitable[T]], *, is_waiting: bool = True) -> T:
+        return await question(None)
 
 
 def test_however_many_pages_wait_a_question_is_asked_once() -> None:
@@ -193,3 +195,44 @@ def test_a_stopped_console_leaves_nothing_behind(broker: Broker) -> None:
         assert console.enter().get(f"/c/{NAME}").status == 200
     with pytest.raises(OSError):
         console.get("/")
+
+
+def test_a_signal_tells_only_what_is_new_and_makes_other_answers_new() -> None:
+    async def main() -> None:
+        live, link, asked = Live(), NoCluster(), Asked()
+        now: list[frozenset[int] | OSError] = [frozenset({1, 2})]
+
+        async def running(cluster: object) -> frozenset[int]:
+            if isinstance(now[0], OSError):
+                raise now[0]
+            return now[0]
+
+        signal = Question("running", running, every_s=0.01, is_signal=True)
+        slow = await live.answer(link, Question("slow", asked, every_s=1000))
+        first = await live.answer(link, signal)
+        with live.watch(link.key, [slow.key, first.key]) as event:
+            assert event is not None
+            await asyncio.sleep(0.1)
+            assert not event.is_set(), "nothing is new"
+            for value in (frozenset({1}), OSError("gone")):
+                now[0] = value
+                await asyncio.wait_for(event.wait(), 10)
+                event.clear()
+            assert (await live.answer(link, signal)).problem == "gone"
+            now[0] = frozenset({1})
+            while asked.count < 3:
+                await asyncio.wait_for(event.wait(), 10)
+                event.clear()
+        assert (await live.answer(link, signal)).problem is None
+        await live.close()
+
+    asyncio.run(main())
+
+
+def test_a_question_that_fails_slowly_is_asked_again_soon() -> None:
+    entry_of_live = _Entry(Question("q", Asked(), every_s=5), NoCluster(), took_s=30.0)
+    assert entry_of_live.pause_s == MAX_PAUSE_S
+    entry_of_live.problem = "gone"
+    assert entry_of_live.pause_s == MAX_PAUSE_AFTER_ERROR_S
+    entry_of_live.took_s = 0.1
+    assert entry_of_live.pause_s == 5

@@ -81,9 +81,9 @@ def routes(console: Console) -> list[Route]:
         if not console.attempts.may_try(peer):
             return console.error_page(request, 429, _TOO_MANY)
         login = Login(fields.get("user", "")[:500], fields.get("password", "")[:2000])
-        link = Link(entry, login)
+        link = Link(entry, login, console.links.thread)
         try:
-            await link.cluster()
+            await link.connect()
         except AuthenticationError as error:
             console.attempts.failed(peer)
             return _login_page(console, request, entry, target, problem_of(error), 403)

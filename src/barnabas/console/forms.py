@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
@@ -31,3 +33,20 @@ async def form_fields(request: Request) -> dict[str, str]:
     for name, value in pairs:
         fields[name] = f"{fields[name]}\n{value}" if name in fields else value
     return fields
+
+
+@contextmanager
+def checked() -> Iterator[None]:
+    """Refuse a form with a field that cannot be read: a ValueError becomes the page of its text."""
+    try:
+        yield
+    except ValueError as error:
+        raise RefusedError(400, str(error)) from None
+
+
+def whole_number(form: Mapping[str, str], name: str) -> int | None:
+    """Return the number of a field, None if it is empty. Raises RefusedError."""
+    text = form.get(name, "").strip()
+    if text and not (text.isascii() and text.isdecimal()):
+        raise RefusedError(400, f"{name.replace('_', ' ')} must be a number")
+    return int(text) if text else None

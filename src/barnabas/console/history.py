@@ -94,7 +94,8 @@ class LakeReader:
 
             from barnabas.lake.asking.rows import plain_value
             from barnabas.lake.keeping.store import LakeError
-            from barnabas.lake.spark.session import JavaMissingError
+            from barnabas.lake.spark.masters import MasterError
+            from barnabas.lake.spark.session import JavaMissingError, SessionError
         except ModuleNotFoundError as error:
             raise OperationError(
                 f"{error.name} is not installed, and the lake needs it", advice="pip install 'barnabas[lake]'"
@@ -107,7 +108,7 @@ class LakeReader:
             names = [name for name in wanted.columns if name in frame.columns]
             found = frame.orderBy(*order).select(*names).limit(MAX_ROWS).collect()
             return [{name: plain_value(value) for name, value in zip(names, row, strict=True)} for row in found]
-        except (LakeError, JavaMissingError, ValueError) as error:
+        except (LakeError, JavaMissingError, MasterError, SessionError, ValueError) as error:
             raise OperationError(str(error), resource=str(self._directory)) from error
         except PySparkException as error:
             raise OperationError(str(error).partition("\n")[0], resource=str(self._directory)) from error

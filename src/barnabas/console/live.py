@@ -25,7 +25,9 @@ _log = logging.getLogger(__name__)
 
 MAX_ANSWERS = 500
 _MAX_SHARE = 10
-"""A cluster is busy with one question for at most a tenth of the time."""
+"""A cluster is busy with one question for at most a tenth of the time, unless that needs a longer pause than the next ones."""
+MAX_PAUSE_S = 60.0
+MAX_PAUSE_AFTER_ERROR_S = 15.0
 PATIENCE_S = 15.0
 """A page waits so long for an answer; later it is brought up to date."""
 STALE_S = 120.0
@@ -42,6 +44,8 @@ class Question(Generic[T]):
     patience_s: float = PATIENCE_S
     combine: Callable[[T | None, T], T] | None = None
     """Makes the value to show of the last one and the new one, for rates and trends."""
+    is_signal: bool = False
+    """A small question that never waits for others. A new value of it makes all other answers of the principal new."""
 
 
 class Answer(NamedTuple, Generic[T]):
@@ -72,7 +76,8 @@ class _Entry:
     @property
     def pause_s(self) -> float:
         """The pause between two questions: longer if the cluster needs long to answer."""
-        return max(self.question.every_s, _MAX_SHARE * self.took_s)
+        longest_s = MAX_PAUSE_AFTER_ERROR_S if self.problem else MAX_PAUSE_S
+        return max(self.question.every_s, min(_MAX_SHARE * self.took_s, longest_s))
 
 
 class Live:
@@ -89,6 +94,8 @@ class Live:
             entry = self._entries[link.key, key] = _Entry(question, link)
         self._entries.move_to_end((link.key, key))
         self._forget_some()
+        if question.is_signal and not entry.watchers:
+            entry.problem = None  # nobody has looked since, so it may be over
         age_s = time.monotonic() - entry.asked_s
         if entry.is_expired or age_s > entry.pause_s or (entry.problem and entry.asking is None and age_s > 1):
             asking = self._ask(entry)
@@ -103,8 +110,10 @@ class Live:
 
     async def _fetch(self, entry: _Entry) -> None:
         entry.is_expired, began_s = False, time.monotonic()
+        before, had_value, had_problem = entry.value, entry.has_value, entry.problem is not None
+        is_signal = entry.question.is_signal
         try:
-            value = await entry.link.ask(entry.question.ask)
+            value = await entry.link.ask(entry.question.ask, is_waiting=not is_signal)
             if entry.question.combine is not None:
                 value = entry.question.combine(entry.value, value)
             entry.value = value
@@ -117,13 +126,19 @@ class Live:
         finally:
             entry.asked_s, entry.asking = time.monotonic(), None
             entry.took_s = entry.asked_s - began_s
+        if is_signal:
+            has_problem = entry.problem is not None
+            if had_problem == has_problem and (not had_value or before == entry.value):
+                return
+            if not has_problem:
+                self.expire(entry.link)
         for watcher in entry.watchers:
             watcher.set()
 
     def expire(self, link: Link) -> None:
         """Show nothing from before a change: the next answers are new ones."""
         for (key, _), entry in self._entries.items():
-            if key == link.key:
+            if key == link.key and not entry.question.is_signal:
                 entry.is_expired = True
                 if entry.watchers and entry.asking is None:
                     self._ask(entry)

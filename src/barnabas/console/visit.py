@@ -23,6 +23,7 @@ from barnabas.console.links import Link
 from barnabas.console.live import Answer, Live, Question
 from barnabas.console.security.sessions import Session
 from barnabas.console.settings import ClusterEntry, ConsoleSettings
+from barnabas.operations.running_brokers import running_brokers
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
@@ -31,6 +32,8 @@ T = TypeVar("T")
 LIVE_HEADER = "x-console-live"
 """Sent by the script of a page that asks for its own content again."""
 MAX_FIELD_LENGTH = 100_000
+RUNNING: Question[frozenset[int]] = Question("running brokers", running_brokers, 3, patience_s=0, is_signal=True)
+"""Asked often by every page that is open, so that a cluster or a broker that dies or returns is seen within seconds."""
 
 
 class Nav:
@@ -78,6 +81,7 @@ class Visit:
     link: Link
     lake: LakeReader | None = None
     _answers: list[Answer[Any]] = field(default_factory=list)
+    _running: Answer[frozenset[int]] | None = None
 
     # --- what was asked for
 
@@ -112,6 +116,8 @@ class Visit:
         """Return the shared answer to a question. The page is brought up to date when there is a new one."""
         answer = await self.live.answer(self.link, question)
         self._answers.append(answer)
+        if self._running is None:
+            self._running = await self.live.answer(self.link, RUNNING)
         return answer
 
     async def now(self, ask: Callable[[Cluster], Awaitable[T]]) -> T:
@@ -126,7 +132,10 @@ class Visit:
 
     def page(self, template: str, title: str, values: Mapping[str, Any], *, nav: str, status: int = 200) -> Response:
         """Return a page; for its own script, only the part that changes."""
-        problems = list(dict.fromkeys(each.problem for each in self._answers if each.problem))
+        signals = [] if self._running is None else [self._running]
+        # That nothing answers is said once.
+        told = signals if signals and signals[0].problem else self._answers
+        problems = list(dict.fromkeys(each.problem for each in told if each.problem))
         oldest_s = min((each.at_s for each in self._answers if each.at_s), default=None)
         everything = {
             **values,
@@ -138,7 +147,7 @@ class Visit:
             "has_lake": self.settings.lake is not None,
             "problems": problems,
             "asked_at": oldest_s,
-            "live_keys": ",".join(dict.fromkeys(each.key for each in self._answers)),
+            "live_keys": ",".join(dict.fromkeys(each.key for each in (*self._answers, *signals))),
             "theme": self.request.cookies.get("theme", ""),
             "is_live": LIVE_HEADER in self.request.headers,
         }

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from enum import Enum
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.responses import Response
 
 from barnabas.client.admin.quotas import DEFAULT, entity_text, quota_entity
 from barnabas.client.admin.users import ScramMechanism, ScramUpsertion
+from barnabas.client.cluster import Cluster
 from barnabas.console.changes import planned, show_plan
 from barnabas.console.errors import RefusedError
 from barnabas.console.formats import query
+from barnabas.console.forms import checked
 from barnabas.console.listing import page_of
 from barnabas.console.live import Question
 from barnabas.console.visit import Visit
@@ -22,10 +25,14 @@ from barnabas.operations.access import Access, explain_access, look_at_access
 from barnabas.operations.acl_cases import judge, read_cases
 from barnabas.operations.acl_changes import grouped, propose_acl_creation, propose_acl_deletion
 from barnabas.operations.doctor.cluster_facts import Unknown
+from barnabas.operations.proposal import Proposal
 from barnabas.operations.user_changes import propose_credential, propose_credential_deletion, propose_quotas
 from barnabas.security import acl_text
 from barnabas.security.acl import AclEntry, AclPermissionType, PatternType, ResourceType
 from barnabas.security.acl_audit import audit, finding_text
+from barnabas.wire.errors import KafkaError
+
+E = TypeVar("E", bound=Enum)
 
 ACCESS: Question[Access] = Question("access", look_at_access, 15)
 TABS = ("acls", "users", "quotas", "tokens", "audit", "test")
@@ -125,12 +132,14 @@ async def explain(visit: Visit) -> Response:
 # --- changes
 
 
-def _entry(form: Mapping[str, str]) -> list[AclEntry]:
+def _entries(form: Mapping[str, str]) -> list[AclEntry]:
     """Return the entries of a form, one for each operation. Raises RefusedError."""
-    try:
+    if not form.get("operations", "").strip():
+        raise RefusedError(400, "choose at least one operation")
+    with checked():
         resource_type, name = acl_text.parse_resource(form.get("resource", ""))
-        pattern = PatternType[form.get("pattern", "literal").upper()]
-        permission = AclPermissionType[form.get("permission", "allow").upper()]
+        pattern = _choice(PatternType, form, "pattern", "literal")
+        permission = _choice(AclPermissionType, form, "permission", "allow")
         return [
             acl_text.checked_entry(
                 AclEntry(
@@ -145,8 +154,14 @@ def _entry(form: Mapping[str, str]) -> list[AclEntry]:
             )
             for word in form.get("operations", "").split()
         ]
-    except (ValueError, KeyError) as error:
-        raise RefusedError(400, str(error)) from None
+
+
+def _choice(kind: type[E], form: Mapping[str, str], name: str, default: str) -> E:
+    """Return the member of an enumeration that a field names. Raises ValueError."""
+    text = form.get(name, default)
+    if text.upper() not in kind.__members__:
+        raise ValueError(f"{text!r} is no {name}")
+    return kind[text.upper()]
 
 
 def _options(entry: AclEntry, operations: list[str], *, is_new: bool) -> list[str]:
@@ -159,9 +174,7 @@ def _options(entry: AclEntry, operations: list[str], *, is_new: bool) -> list[st
 
 async def create_acl(visit: Visit, form: Mapping[str, str]) -> Response:
     visit.require_changes()
-    entries = _entry(form)
-    if not entries:
-        raise RefusedError(400, "choose at least one operation")
+    entries = _entries(form)
     verb = "--allow" if entries[0].permission is AclPermissionType.ALLOW else "--deny"
     words = ["acls", "create", verb, entries[0].principal]
     words += _options(entries[0], [each.operation.name for each in entries], is_new=True)
@@ -179,12 +192,16 @@ async def create_acl(visit: Visit, form: Mapping[str, str]) -> Response:
 
 async def delete_acl(visit: Visit, form: Mapping[str, str]) -> Response:
     visit.require_changes()
-    entries = _entry(form)
+    entries = _entries(form)
     words = ["acls", "delete", "--principal", entries[0].principal, "--permission", entries[0].permission.name.lower()]
     words += _options(entries[0], [each.operation.name for each in entries][:1], is_new=False)
+
+    async def propose(cluster: Cluster) -> Proposal[AclEntry, list[AclEntry] | KafkaError]:
+        return propose_acl_deletion(cluster, entries)
+
     plan = planned(
         "Delete ACLs",
-        propose_acl_deletion(await visit.link.cluster(), entries),
+        await visit.now(propose),
         command=visit.entry.command(*words),
         back=f"{visit.base}/access",
         nav="access",
@@ -199,10 +216,8 @@ async def set_user(visit: Visit, form: Mapping[str, str]) -> Response:
     user, password, mechanism = form.get("user", "").strip(), form.get("password", ""), form.get("mechanism", "")
     if not user or (not password and not form.get("delete")):
         raise RefusedError(400, "a user and a password are needed")
-    try:
+    with checked():
         wanted = ScramMechanism.of(mechanism)
-    except ValueError as error:
-        raise RefusedError(400, str(error)) from None
     if form.get("delete"):
         proposal = await visit.now(partial(propose_credential_deletion, name=user, mechanism=wanted))
         words, title = ("users", "delete", user, "--mechanism", mechanism), f"Delete a credential of {user}"

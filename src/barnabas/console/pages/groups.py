@@ -10,6 +10,7 @@ from starlette.responses import Response
 from barnabas.console.changes import planned, show_plan
 from barnabas.console.errors import RefusedError
 from barnabas.console.formats import query
+from barnabas.console.forms import checked
 from barnabas.console.listing import page_of
 from barnabas.console.live import Question
 from barnabas.console.visit import Visit
@@ -103,7 +104,7 @@ async def reset(visit: Visit, form: Mapping[str, str]) -> Response:
     if rule not in _RULES:
         raise RefusedError(400, "there is no such rule")
     value = 0
-    try:
+    with checked():
         if rule == "time":
             found = parse_as_of(text)
             if found.timestamp_ms is None:
@@ -112,8 +113,6 @@ async def reset(visit: Visit, form: Mapping[str, str]) -> Response:
         elif rule in ("offset", "shift"):
             value = int(text)
         selections = [parse_selection(line.strip()) for line in form.get("topics", "").splitlines() if line.strip()]
-    except ValueError as error:
-        raise RefusedError(400, str(error)) from None
     words = [
         "groups",
         "reset",

@@ -7,15 +7,19 @@ from functools import partial
 
 from starlette.responses import Response
 
+from barnabas.client.cluster import Cluster
 from barnabas.console.changes import planned, show_plan
-from barnabas.console.errors import EXPECTED, RefusedError, problem_of
+from barnabas.console.errors import EXPECTED, problem_of
+from barnabas.console.forms import checked, whole_number
 from barnabas.console.live import Question
 from barnabas.console.visit import Visit
 from barnabas.operations.partitions import Key, parse_selection
+from barnabas.operations.proposal import Proposal
 from barnabas.operations.quantities import parse_bytes
 from barnabas.operations.reassignments.looking import Moving, look_at_reassignments, with_rates
 from barnabas.operations.reassignments.plan import Goal, PlannedMoves, plan_moves
 from barnabas.operations.reassignments.proposals import propose_cancel, propose_moves, propose_throttle
+from barnabas.wire.errors import KafkaError
 
 MOVING: Question[Moving] = Question("reassignments", look_at_reassignments, 3, combine=with_rates)
 _MAX_ROWS = 1_000
@@ -69,14 +73,15 @@ def _goal(given: Mapping[str, str]) -> tuple[Goal, list[str]]:
 async def start(visit: Visit, form: Mapping[str, str]) -> Response:
     """Plan moves again, and show them as a change."""
     visit.require_changes()
-    try:
+    with checked():
         goal, topics = _goal(form)
         selections = [parse_selection(each) for each in topics]
         throttle = parse_bytes(text) if (text := form.get("throttle", "").strip()) else None
-    except ValueError as error:
-        raise RefusedError(400, str(error)) from None
-    made = await visit.now(partial(plan_moves, selections=selections, goal=goal))
-    proposal = propose_moves(await visit.link.cluster(), made, throttle)
+
+    async def propose(cluster: Cluster) -> Proposal[Key, KafkaError | None]:
+        return propose_moves(cluster, await plan_moves(cluster, selections=selections, goal=goal), throttle)
+
+    proposal = await visit.now(propose)
     options = {"rebalance": ["--rebalance"], "factor": ["--replication-factor", form.get("factor", "")]}
     words = ["reassign", "run", *topics, *options.get(form.get("goal", ""), [])]
     for name, ids in (("--add", goal.add), ("--drain", goal.drain)):
@@ -103,8 +108,9 @@ async def cancel(visit: Visit, form: Mapping[str, str]) -> Response:
     keys: list[Key] | None = None
     words = ["reassign", "cancel", "--all"]
     if topic := form.get("topic"):
-        keys = [(topic, int(form.get("partition", "0")))]
-        words = ["reassign", "cancel", f"{topic}:{form.get('partition', '0')}"]
+        partition = whole_number(form, "partition") or 0
+        keys = [(topic, partition)]
+        words = ["reassign", "cancel", f"{topic}:{partition}"]
     proposal = await visit.now(partial(propose_cancel, keys=keys))
     plan = planned(
         "Cancel reassignments",
@@ -120,10 +126,8 @@ async def cancel(visit: Visit, form: Mapping[str, str]) -> Response:
 async def throttle(visit: Visit, form: Mapping[str, str]) -> Response:
     visit.require_changes()
     text = form.get("rate", "").strip()
-    try:
+    with checked():
         rate = parse_bytes(text) if text and not form.get("clear") else None
-    except ValueError as error:
-        raise RefusedError(400, str(error)) from None
     proposal = await visit.now(partial(propose_throttle, rate=rate))
     words = ("--clear",) if rate is None else ("--rate", text)
     plan = planned(

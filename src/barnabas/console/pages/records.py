@@ -15,6 +15,7 @@ from barnabas.client.records import TopicPartition
 from barnabas.console.changes import planned, show_plan
 from barnabas.console.errors import EXPECTED, RefusedError, problem_of
 from barnabas.console.formats import query
+from barnabas.console.forms import checked, whole_number
 from barnabas.console.live import Question
 from barnabas.console.visit import Visit
 from barnabas.metadata.as_of import parse_as_of
@@ -22,6 +23,7 @@ from barnabas.operations.records.browsing import (
     Begin,
     Browsed,
     SearchLimits,
+    SearchStep,
     SeenRecord,
     browse,
     offsets_at,
@@ -196,10 +198,8 @@ def _attachment(data: bytes, name: str, media_type: str) -> Response:
 async def search_stream(visit: Visit) -> Response:
     """Search a topic, and send what is found as it is found. The browser cancels by closing the stream."""
     asked = _Asked(visit)
-    try:
+    with checked():
         wanted = _filter(visit)
-    except ValueError as error:
-        raise RefusedError(400, str(error)) from None
     if _searches >= MAX_SEARCHES:
         raise RefusedError(503, f"{MAX_SEARCHES} searches run already: wait for one of them")
     limits = SearchLimits(max_found=asked.count)
@@ -218,17 +218,21 @@ def _filter(visit: Visit) -> Filter:
     return all_of(filters)
 
 
+async def _steps(cluster: Cluster, asked: _Asked, wanted: Filter, limits: SearchLimits) -> AsyncIterator[SearchStep]:
+    keys = await asked.partitions(cluster)
+    starts = dict.fromkeys(keys, asked.offset or 0)
+    if asked.begin.time_ms is not None:
+        starts = await offsets_at(cluster, keys, asked.begin.time_ms)
+    async for step in search(cluster, starts, wanted, limits):
+        yield step
+
+
 async def _searching(visit: Visit, asked: _Asked, wanted: Filter, limits: SearchLimits) -> AsyncIterator[str]:
     global _searches  # noqa: PLW0603
     _searches += 1
     try:
-        cluster = await visit.link.cluster()
-        keys = await asked.partitions(cluster)
-        starts = dict.fromkeys(keys, asked.offset or 0)
-        if asked.begin.time_ms is not None:
-            starts = await offsets_at(cluster, keys, asked.begin.time_ms)
         rows = visit.templates.get_template("record_rows.html")
-        async for step in search(cluster, starts, wanted, limits):
+        async for step in visit.link.stream(partial(_steps, asked=asked, wanted=wanted, limits=limits)):
             shown = [_row(each, asked.form, {}) for each in step.found]
             html = rows.render(rows=shown, here=f"{visit.base}/topics/{asked.topic}/records") if shown else ""
             document = {
@@ -250,9 +254,7 @@ async def _searching(visit: Visit, asked: _Asked, wanted: Filter, limits: Search
 
 async def produce(visit: Visit, form: Mapping[str, str]) -> Response:
     visit.require_changes()
-    topic, number = visit.path("topic"), form.get("partition", "").strip()
-    if number and not number.isdecimal():
-        raise RefusedError(400, "the partition must be a number")
+    topic, partition = visit.path("topic"), whole_number(form, "partition")
     key = None if form.get("no_key") else _given(form.get("key", ""), form.get("encoding", "text"))
     given = None if form.get("no_value") else _given(form.get("value", ""), form.get("encoding", "text"))
     headers = tuple(
@@ -266,7 +268,7 @@ async def produce(visit: Visit, form: Mapping[str, str]) -> Response:
             key=key,
             value=given,
             headers=headers,
-            partition=int(number) if number else None,
+            partition=partition,
         )
     )
     plan = planned(

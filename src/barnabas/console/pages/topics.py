@@ -14,6 +14,7 @@ from barnabas.client.admin.topics import NewTopic
 from barnabas.console.changes import planned, show_plan
 from barnabas.console.errors import RefusedError
 from barnabas.console.formats import query
+from barnabas.console.forms import whole_number
 from barnabas.console.listing import page_of
 from barnabas.console.live import Question
 from barnabas.console.visit import Visit
@@ -83,14 +84,14 @@ def _last_writes(rows: Any) -> Question[dict[str, int | None]]:
     shown: list[TopicSummary] = list(rows)
     name = "last writes:" + ",".join(each.name for each in shown)
     # The list does not wait for them: brokers may have to open many logs. They are shown when they come.
-    return Question(name, partial(last_writes, topics=shown), 15, patience_s=0.2)
+    return Question(name, partial(last_writes, topics=shown), 15, patience_s=0)
 
 
 async def create(visit: Visit, form: Mapping[str, str]) -> Response:
     visit.require_changes()
     name = form.get("topic", "").strip()
     configs = _pairs(form.get("configs", ""))
-    new = NewTopic(name, _count(form, "partitions"), _count(form, "replication_factor"), configs=configs)
+    new = NewTopic(name, whole_number(form, "partitions"), whole_number(form, "replication_factor"), configs=configs)
     proposal = await visit.now(partial(propose_creation, new=[new], if_not_exists=False))
     words = ["topics", "create", name]
     words += [] if new.partitions is None else ["--partitions", str(new.partitions)]
@@ -99,13 +100,6 @@ async def create(visit: Visit, form: Mapping[str, str]) -> Response:
     command = visit.entry.command(*words)
     plan = planned(f"Create topic {name}", proposal, command=command, back=f"{visit.base}/topics", nav="topics")
     return show_plan(visit, plan)
-
-
-def _count(form: Mapping[str, str], name: str) -> int | None:
-    text = form.get(name, "").strip()
-    if text and not text.isdecimal():
-        raise RefusedError(400, f"{name.replace('_', ' ')} must be a number")
-    return int(text) if text else None
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -187,7 +181,7 @@ async def delete(visit: Visit, form: Mapping[str, str]) -> Response:
 
 async def add_partitions(visit: Visit, form: Mapping[str, str]) -> Response:
     visit.require_changes()
-    name, count = visit.path("topic"), _count(form, "partitions")
+    name, count = visit.path("topic"), whole_number(form, "partitions")
     if count is None:
         raise RefusedError(400, "the number of partitions is missing")
     proposal = await visit.now(partial(propose_partitions, names=[name], count=count, assignments=None))
@@ -202,7 +196,7 @@ async def add_partitions(visit: Visit, form: Mapping[str, str]) -> Response:
 
 async def change_replication_factor(visit: Visit, form: Mapping[str, str]) -> Response:
     visit.require_changes()
-    name, count = visit.path("topic"), _count(form, "replication_factor")
+    name, count = visit.path("topic"), whole_number(form, "replication_factor")
     if count is None:
         raise RefusedError(400, "the replication factor is missing")
     proposal = await visit.now(partial(propose_replication_factor, names=[name], replication_factor=count))
@@ -244,7 +238,7 @@ async def change_config(visit: Visit, form: Mapping[str, str]) -> Response:
 async def roll_back(visit: Visit, form: Mapping[str, str]) -> Response:
     """Restore the settings that a topic had before an offset of the metadata log."""
     visit.require_changes()
-    name, offset = visit.path("topic"), _count(form, "offset")
+    name, offset = visit.path("topic"), whole_number(form, "offset")
     if offset is None:
         raise RefusedError(400, "the offset is missing")
     proposal = await visit.now(partial(propose_rollback, resource=ConfigResource.topic(name), offset=offset))

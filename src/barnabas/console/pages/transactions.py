@@ -8,11 +8,15 @@ from functools import partial
 
 from starlette.responses import Response
 
+from barnabas.client.admin.producers import ProducerState
+from barnabas.client.cluster import Cluster
 from barnabas.client.records import TopicPartition
 from barnabas.console.changes import planned, show_plan
 from barnabas.console.errors import RefusedError
+from barnabas.console.forms import whole_number
 from barnabas.console.live import Question
 from barnabas.console.visit import Visit
+from barnabas.operations.proposal import Proposal
 from barnabas.operations.transaction_aborts import open_at, propose_abort, propose_fencing
 from barnabas.operations.transactions_overview import TransactionsOverview, look_at_transactions, producers_of
 
@@ -41,13 +45,16 @@ async def transactions(visit: Visit) -> Response:
 
 async def abort(visit: Visit, form: Mapping[str, str]) -> Response:
     visit.require_changes()
-    numbers = [form.get(name, "") for name in ("partition", "start_offset")]
-    if not all(each.isdecimal() for each in numbers):
-        raise RefusedError(400, "partition and offset must be numbers")
-    key, start = TopicPartition(form.get("topic", ""), int(numbers[0])), int(numbers[1])
-    found = await visit.now(partial(open_at, partition=key, start_offset=start))
-    proposal = propose_abort(await visit.link.cluster(), key, found)
-    words = ("--topic", key.topic, "--partition", numbers[0], "--start-offset", numbers[1])
+    partition, start = whole_number(form, "partition"), whole_number(form, "start_offset")
+    if partition is None or start is None:
+        raise RefusedError(400, "partition and offset are missing")
+    key = TopicPartition(form.get("topic", ""), partition)
+
+    async def propose(cluster: Cluster) -> Proposal[TopicPartition, ProducerState]:
+        return propose_abort(cluster, key, await open_at(cluster, key, start))
+
+    proposal = await visit.now(propose)
+    words = ("--topic", key.topic, "--partition", str(partition), "--start-offset", str(start))
     plan = planned(
         "Abort a hanging transaction",
         proposal,

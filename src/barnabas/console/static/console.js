@@ -89,11 +89,25 @@ function start() {
   source = new EventSource(live.dataset.events + "?keys=" + encodeURIComponent(live.dataset.keys));
   source.onopen = () => say("live", "good");
   source.onmessage = refresh;
-  source.onerror = () => say("connecting", "bad");
+  source.onerror = () => {
+    say("connecting", "bad");
+    // A refusal, as after a restart of the console, ends a stream for good. The page itself says what to do.
+    if (source.readyState === EventSource.CLOSED) {
+      stop();
+      setTimeout(reconnect, 3000);
+    }
+  };
   source.addEventListener("gone", () => {
     stop();
     refresh();
   });
+}
+
+async function reconnect() {
+  await refresh();
+  if (source === null && !document.hidden) {
+    setTimeout(reconnect, 3000);
+  }
 }
 
 function stop() {
