@@ -1,0 +1,295 @@
+"""Applications of Kafka Streams 4.3.1 with `group.protocol=streams`: the same results as on Apache Kafka, also after kills.
+
+The topologies are in java/Streams.java, compiled here. Each instance is a process of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from tools.apache_kafka import (
+    TOOL_JVM,
+    VERSION,
+    ApacheKafka,
+    Barnabas,
+    Node,
+    ensure,
+    java_command,
+    maven_jars,
+    run_tool,
+)
+
+from tests.interop.conftest import jars
+
+pytestmark = pytest.mark.interop
+
+SOURCE = Path(__file__).parent / "java" / "Streams.java"
+EXACTLY_ONCE = "processing.guarantee=exactly_once_v2"
+# What members wait for is soon. The records are old by their timestamps, and stay.
+SETTINGS = {
+    "log.retention.ms": "-1",
+    "group.streams.initial.rebalance.delay.ms": "100",
+    "group.streams.min.heartbeat.interval.ms": "300",
+    "group.streams.heartbeat.interval.ms": "300",
+    "group.streams.min.session.timeout.ms": "6000",
+    "group.streams.session.timeout.ms": "6000",
+}
+PARTITIONS = 3
+LIMIT_S = 90
+
+Row = tuple[str, str, int]
+"""Key, value, time."""
+
+
+@pytest.fixture(scope="module")
+def application(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The command of an instance; its arguments follow."""
+    jars(VERSION)
+    if shutil.which("javac") is None:
+        pytest.skip("javac is missing: install the package openjdk-17-jdk-headless")
+    classes = tmp_path_factory.mktemp("classes")
+    more = maven_jars(f"kafka-streams-{VERSION}", [("org.apache.kafka", "kafka-streams", VERSION)])
+    libraries = f"{ensure(VERSION) / 'libs'}/*:{more}/*"
+    done = subprocess.run(
+        ["javac", "-Xlint:all,-classfile", "-d", str(classes), "-cp", libraries, str(SOURCE)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    *before, path, main = java_command(VERSION, TOOL_JVM, "tools", "Streams")
+    return [*before, f"{classes}:{path}:{more}/*", main]
+
+
+class Instance:
+    """A running instance of an application."""
+
+    def __init__(self, command: list[str], node: Node, topology: str, directory: Path, *settings: str) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._log = directory / "instance.log"
+        arguments = [node.bootstrap, "app", topology, str(directory), *settings]
+        with self._log.open("ab") as out:
+            self._process = subprocess.Popen(
+                [*command, *arguments], stdin=subprocess.PIPE, stdout=out, stderr=subprocess.STDOUT
+            )
+
+    @property
+    def said(self) -> str:
+        return self._log.read_text(errors="replace")
+
+    def wait_running(self) -> None:
+        deadline = time.monotonic() + LIMIT_S
+        while "running" not in self.said.splitlines():
+            assert self._process.poll() is None and time.monotonic() < deadline, self.said[-3000:]
+            time.sleep(0.1)
+
+    def leave(self) -> None:
+        """Close the application, which leaves its group."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        assert self._process.wait(LIMIT_S) == 0, self.said[-3000:]
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        with contextlib.suppress(BrokenPipeError):
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+
+
+@contextlib.contextmanager
+def started(
+    command: list[str], node: Node, topology: str, directory: Path, *settings: str, wait: bool = True
+) -> Iterator[Instance]:
+    instance = Instance(command, node, topology, directory, *settings)
+    try:
+        if wait:
+            instance.wait_running()
+        yield instance
+    finally:
+        instance.kill()
+
+
+def create(node: Node, *topics: str) -> None:
+    admin = AdminClient({"bootstrap.servers": node.bootstrap})
+    made = admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in topics], request_timeout=30)
+    for each in made.values():
+        each.result()
+
+
+def produce(node: Node, rows: Mapping[str, list[Row]]) -> None:
+    producer = Producer(
+        {"bootstrap.servers": node.bootstrap, "enable.idempotence": True, "partitioner": "murmur2_random"}
+    )
+    for topic, of_topic in rows.items():
+        for key, value, timestamp_ms in of_topic:
+            producer.produce(topic, value, key, timestamp=timestamp_ms)
+        assert producer.flush(LIMIT_S) == 0
+
+
+def results(node: Node) -> list[tuple[str, str]]:
+    """All committed records of the results, in the order of their partitions."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": node.bootstrap,
+            "group.id": "reader",
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+        }
+    )
+    consumer.assign([TopicPartition("results", partition, 0) for partition in range(PARTITIONS)])
+    found: list[tuple[str, str]] = []
+    ended: set[int] = set()
+    deadline = time.monotonic() + LIMIT_S
+    while len(ended) < PARTITIONS and time.monotonic() < deadline:
+        message = consumer.poll(1)
+        if message is None:
+            continue
+        key, value, partition = message.key(), message.value(), message.partition()
+        if message.error() and partition is not None:
+            ended.add(partition)
+        elif key is not None and value is not None:
+            found.append((key.decode(), value.decode()))
+    consumer.close()
+    return found
+
+
+def settled(node: Node, expected: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The results when the last one of each key is as expected."""
+    deadline = time.monotonic() + LIMIT_S
+    while True:
+        found = results(node)
+        if dict(found) == expected or time.monotonic() > deadline:
+            assert dict(found) == expected
+            return found
+        time.sleep(0.5)
+
+
+def lines(first: int, count: int) -> list[Row]:
+    words = ("red", "green", "blue", "white", "black", "grey", "brown")
+    texts = (f"{words[number % 7]} {words[number % 5]} {words[number % 3]}" for number in range(first, first + count))
+    return [(f"k{number % 11}", text, 1_000_000 + 100 * number) for number, text in enumerate(texts, first)]
+
+
+def word_counts(count: int) -> dict[str, str]:
+    found = Counter(word for _, text, _ in lines(0, count) for word in text.split())
+    return {word: str(number) for word, number in found.items()}
+
+
+def window_counts(count: int) -> dict[str, str]:
+    found = Counter(f"{key}@{at // 10_000 * 10_000}" for key, _, at in lines(0, count))
+    return {window: str(number) for window, number in found.items()}
+
+
+ORDERS: list[Row] = [(f"o{number}", f"c{number % 5} thing{number}", 2_000_000 + number * 100) for number in range(60)]
+PAYMENTS: list[Row] = [(f"o{number}", f"{number} EUR", 2_000_050 + number * 100) for number in range(0, 60, 2)]
+ORDERED = {key: value for key, value, _ in ORDERS}
+JOINED = {
+    **{key: f"{key} {value} by name of {value.split()[0]}" for key, value, _ in ORDERS},
+    **{f"{key} paid": f"{ORDERED[key]} paid {value}" for key, value, _ in PAYMENTS},
+}
+CASES: dict[str, tuple[dict[str, list[Row]], dict[str, str]]] = {
+    "words": ({"lines": lines(0, 300)}, word_counts(300)),
+    "windows": ({"lines": lines(0, 300)}, window_counts(300)),
+    "joins": (
+        {
+            "customers": [(f"c{number}", f"name of c{number}", 1_000_000) for number in range(5)],
+            "orders": ORDERS,
+            "payments": PAYMENTS,
+        },
+        JOINED,
+    ),
+}
+
+
+@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])
+@pytest.mark.parametrize("topology", CASES)
+def test_an_application_has_the_same_results_as_on_apache_kafka(
+    topology: str, guarantee: str, application: list[str], tmp_path: Path
+) -> None:
+    rows, expected = CASES[topology]
+
+    def work(node: Node, name: str) -> tuple[list[tuple[str, str]], list[str]]:
+        create(node, *rows, "results")
+        produce(node, rows)
+        with started(application, node, topology, tmp_path / name, f"processing.guarantee={guarantee}") as instance:
+            found = settled(node, expected)
+            instance.leave()
+        listed = run_tool("kafka-topics", "--bootstrap-server", node.bootstrap, "--list").stdout.split()
+        return sorted(found), sorted(each for each in listed if each.startswith("app-"))
+
+    with ApacheKafka(SETTINGS) as kafka, Barnabas(SETTINGS) as barnabas, ThreadPoolExecutor(2) as pool:
+        theirs, ours = pool.submit(work, kafka, "theirs"), pool.submit(work, barnabas, "ours")
+        assert ours.result() == theirs.result()
+
+
+def test_two_instances_come_and_go_while_the_broker_is_killed(application: list[str], tmp_path: Path) -> None:
+    """Exactly once: each word is counted once, and each count is written once, whatever was killed."""
+    total = 0
+
+    def add(node: Node, count: int) -> dict[str, str]:
+        nonlocal total
+        produce(node, {"lines": lines(total, count)})
+        total += count
+        return word_counts(total)
+
+    settings = (EXACTLY_ONCE, "num.stream.threads=2", "producer.transaction.timeout.ms=10000")
+    with Barnabas(SETTINGS, directory=tmp_path / "node") as node:
+        create(node, "lines", "results")
+        with started(application, node, "words", tmp_path / "first", *settings) as first:
+            settled(node, add(node, 200))
+            with started(application, node, "words", tmp_path / "second", *settings, wait=False) as second:
+                expected = add(node, 200)
+                node.kill()
+                node.start()
+                settled(node, expected)
+                second.wait_running()
+                first.leave()
+                expected = add(node, 200)
+                node.kill()
+                node.start()
+                settled(node, expected)
+                expected = add(node, 200)
+                second.kill()
+        with started(application, node, "words", tmp_path / "second", *settings, wait=False):
+            expected = add(node, 100)
+            found = settled(node, expected)
+        assert "Traceback" not in node.log.read_text()
+    # No count is missing and none is there twice.
+    assert sorted(found) == sorted(
+        (word, str(count)) for word, last in expected.items() for count in range(1, int(last) + 1)
+    )
+
+
+@pytest.mark.parametrize("is_first_ours", [True, False], ids=["barnabas first", "Apache Kafka first"])
+def test_an_application_goes_on_when_its_directory_moves(
+    is_first_ours: bool, application: list[str], tmp_path: Path
+) -> None:
+    order = (Barnabas, ApacheKafka, Barnabas) if is_first_ours else (ApacheKafka, Barnabas, ApacheKafka)
+    total = 0
+    for turn, make in enumerate(order):
+        with make(SETTINGS, directory=tmp_path / "node") as node:
+            if not turn:
+                create(node, "lines", "results")
+            produce(node, {"lines": lines(total, 100)})
+            total += 100
+            with started(application, node, "words", tmp_path / f"state {turn}", EXACTLY_ONCE) as instance:
+                found = settled(node, word_counts(total))
+                if turn != 1:
+                    instance.leave()
+            # In the middle turn, the member is still in the group when the node stops, and the next one fences it.
+            node.stop()
+    last = word_counts(total)
+    assert sorted(found) == sorted((word, str(n)) for word, count in last.items() for n in range(1, int(count) + 1))
