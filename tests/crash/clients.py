@@ -90,8 +90,9 @@ def create_topic(bootstrap: str, topic: str, partitions: int, config: Mapping[st
             code = error.args[0].code()
             if code == ck.KafkaError.TOPIC_ALREADY_EXISTS:  # sent again, because the answer did not come
                 return
-            # The only broker was killed and has just come back: it is fenced for a moment.
-            assert code == ck.KafkaError.INVALID_REPLICATION_FACTOR and time.monotonic() < deadline_s, error
+            # The only broker was killed with the request in flight, or has just come back and is fenced for a moment.
+            expected = (ck.KafkaError._TRANSPORT, ck.KafkaError.INVALID_REPLICATION_FACTOR)
+            assert code in expected and time.monotonic() < deadline_s, error
             time.sleep(0.1)
         else:
             return

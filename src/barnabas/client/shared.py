@@ -4,7 +4,6 @@ all callers."""
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Coroutine, Iterable
 from typing import Any, TypeVar
 
@@ -32,10 +31,12 @@ async def join(task: asyncio.Task[T]) -> T:
 
 
 async def end(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
-    """Cancel these tasks, and wait until all have ended."""
+    """Cancel these tasks, and wait until all have ended. Their errors are ignored; a cancellation of the caller is not."""
     running = [task for task in tasks if task is not None]
     for task in running:
         task.cancel()
+    if running:
+        await asyncio.wait(running)
     for task in running:
-        with contextlib.suppress(asyncio.CancelledError, Exception):
-            await task
+        if not task.cancelled():
+            task.exception()  # so that it is not logged
