@@ -81,6 +81,7 @@ FIRST_BOOTSTRAP_ID = -2
 MAX_TURNS = 10
 MAX_PARKED_FETCHES = 10_000
 CHECK_QUORUM_FACTOR = 1.5
+FIRST_ELECTION_DIVISOR = 4  # of the election timeout
 
 
 class _Proposal(NamedTuple):
@@ -215,6 +216,11 @@ class RaftCore:
         return now_ms >= self._shutdown_deadline_ms or not self.is_voter or alone or others_lead
 
     # --- actions and state -------------------------------------------------------------------------------------------
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether the next `ready` returns answers, which may read what the log has now."""
+        return bool(self._answers)
 
     def ready(self) -> Ready:
         """Return everything to be done now. Each action is returned once."""
@@ -568,6 +574,9 @@ class RaftCore:
         if election.epoch < self.log.last_epoch:
             self.election = Election(self.log.last_epoch)
             return Unattached(deadline_ms)
+        if election == Election() and self.can_be_elected:  # in a new cluster, soon: a pre-vote disturbs no leader
+            soon_ms = self.config.election_timeout_ms // FIRST_ELECTION_DIVISOR
+            return Unattached(now_ms + self._random.randrange(max(1, soon_ms)))
         if election.leader_id == self.key.id:
             others = set(self.voters.current.ids) - {self.key.id}
             return Resigned(others, (), self._election_deadline(now_ms))
@@ -641,6 +650,7 @@ class RaftCore:
             self._fetch_from_leader(now_ms, role)
 
     def _poll_leader(self, now_ms: int, leader: Leader) -> None:
+        leader.expect_fetches(now_ms)
         if self.is_shutting_down or leader.resign_requested or now_ms >= leader.quorum_deadline_ms:
             self._resign(now_ms, leader)
             return
