@@ -16,7 +16,7 @@ BROWSER_PACKAGES := chromium chromium-driver
 # Recipe lines with $(MAKE) run even under `make -n`. Under another name they do not.
 THIS_MAKE := $(MAKE)
 
-.PHONY: help install lake dev java chromium compile run test fuzz lint fmt generate bench interop screenshots soak simulate clean
+.PHONY: help install lake dev java chromium compile run test fuzz lint fmt generate bench interop screenshots soak crash simulate clean
 
 help: ## What there is to make
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -107,6 +107,9 @@ screenshots: dev chromium ## Pictures of the console for docs/console.md
 
 soak: dev ## Six client libraries at work for MINUTES, with kills; SEED repeats what is sent (Java and Go take part if installed)
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED) --json soak.json
+
+crash: dev ## Three processes killed, paused, cut off and without room under load, ROUNDS times for each kind of load
+	BARNABAS_CRASH_ROUNDS=$(ROUNDS) $(BIN)/python -m pytest -q -s -n 0 --timeout 0 tests/crash/test_cluster_kill.py tests/crash/test_cluster_operations.py tests/crash/test_share_kill.py
 
 simulate: dev ## Whole nodes in virtual time, with faults from SEEDS seeds; NODES=1 for one node (docs/reliability.md)
 	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --nodes $(NODES) --shrink

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tools.apache_kafka import Missing, NotStarted
 
-from bench import admin, cli, clients, codec, log, server
+from bench import admin, cli, clients, codec, group_members, log, server, share
 from bench.table import Row, render, write_json
 
 
@@ -24,10 +24,22 @@ def _lake() -> list[Row]:
     return lake.run()
 
 
+def _lake_change() -> list[Row]:
+    from bench import lake_change
+
+    return lake_change.run()
+
+
 def _lake_scale() -> list[Row]:
     from bench import lake_scale
 
     return lake_scale.run()
+
+
+def _console() -> list[Row]:
+    from bench import console  # needs the extra `console`
+
+    return console.run()
 
 
 def _stalls() -> list[Row]:
@@ -36,10 +48,26 @@ def _stalls() -> list[Row]:
     return stalls.run(int(os.environ.get("BENCH_STALLS_ROUNDS", stalls.ROUNDS)))
 
 
+def _cluster() -> list[Row]:
+    from bench import cluster  # six nodes
+
+    return cluster.run()
+
+
+def _control_plane() -> list[Row]:
+    from bench import control_plane
+
+    return control_plane.run()
+
+
 def _security() -> list[Row]:
     from bench import security, security_traffic  # needs the extra `security`
 
     return security.run() + security_traffic.run()
+
+
+def _share() -> list[Row]:
+    return share.run() + group_members.run()
 
 
 SECTIONS: dict[str, Callable[[], list[Row]]] = {
@@ -49,9 +77,14 @@ SECTIONS: dict[str, Callable[[], list[Row]]] = {
     "log": log.run,
     "cli": cli.run,
     "clients": clients.run,
+    "share": _share,
     "security": _security,
+    "cluster": _cluster,
+    "control-plane": _control_plane,
     "lake": _lake,
     "lake-scale": _lake_scale,
+    "lake-change": _lake_change,
+    "console": _console,
     "stalls": _stalls,
 }
 ONLY_BY_NAME = {"stalls"}

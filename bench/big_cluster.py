@@ -61,6 +61,11 @@ def begin(log_dir: Path, controller: str, source: random.Random, clock: Callable
     return log
 
 
+def features() -> Sequence[Message]:
+    """The records that every log here begins with."""
+    return list(formatting.bootstrap_records(formatting.effective_features()))
+
+
 def append(log: StoredLog, records: Sequence[Versioned], now_ms: int) -> None:
     log.append(batch(records, log.end_offset, EPOCH, now_ms))
 

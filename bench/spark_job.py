@@ -48,18 +48,19 @@ def main(settings: dict[str, str]) -> None:
     spark.stop()
 
 
-def grow(spark, directory, log_dir):
+def grow(spark, directory, log_dir, keeps_gold=False):
     """What `barnabas lake run` does once it has a session."""
     from barnabas.lake.keeping.feeds import find_feeds  # only one of the two Pythons has it
     from barnabas.lake.keeping.runner import Runner
     from barnabas.lake.keeping.store import Writer
-    from barnabas.lake.tables.all import STREAMS
+    from barnabas.lake.tables.all import STREAMS, TABLES
 
     batches = []
     started = time.perf_counter()
     with Writer(Path(directory)) as writer:
         writer.open()
-        Runner(spark, writer, watch=batches.append).run(find_feeds([Path(log_dir)], STREAMS, {}))
+        runner = Runner(spark, writer, watch=batches.append, known=TABLES if keeps_gold else None)
+        runner.run(find_feeds([Path(log_dir)], STREAMS, {}))
     seconds = time.perf_counter() - started
     tables = {}
     for batch in batches:

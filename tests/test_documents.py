@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shlex
 import ssl
@@ -27,6 +28,7 @@ TROUBLESHOOTING = (ROOT / "docs" / "troubleshooting.md").read_text()
 SECURITY = (ROOT / "docs" / "security.md").read_text()
 _FENCED = re.findall(r"^```(\w*)\n(.+?)^```$", SECURITY, re.MULTILINE | re.DOTALL)
 SECURITY_BLOCKS = [text for language, text in _FENCED if not language]
+SECURITY_CODE = [text for language, text in _FENCED if language == "python"]
 CLUSTER = (ROOT / "docs" / "cluster.md").read_text()
 
 
@@ -153,6 +155,7 @@ def test_the_python_of_the_cluster_page_runs() -> None:
     assert values["first"] != values["second"]
 
 
+@pytest.mark.filterwarnings("ignore:.*_text is deprecated:DeprecationWarning")  # of kafka-python, while it is imported
 def test_the_steps_of_the_security_page_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     first, second, *others = (block.splitlines() for block in SECURITY_BLOCKS)
@@ -174,6 +177,14 @@ def test_the_steps_of_the_security_page_work(tmp_path: Path, monkeypatch: pytest
             done = invoke(*shlex.split(command)[1:], stdin=stdin, env={name: value})
             assert done.exit_code == 0, f"{line}\n{done.output}"
             printed.append(done.stdout)
+        of_other_clients, _ = SECURITY_CODE
+        values: dict[str, Any] = {}
+        exec(of_other_clients, values)
+        values["producer"].produce("orders", b"of librdkafka")
+        assert values["producer"].flush(30) == 0
+        assert values["other_producer"].send("orders", b"of kafka-python").get(30).offset >= 0
+        values["other_producer"].close()
+        asyncio.run(values["send"]())
         made = [
             invoke(*shlex.split(line.replace("localhost:9092", f"localhost:{port}"))[1:], code=0).stdout
             for line in tokens
@@ -209,7 +220,7 @@ def test_the_settings_of_oauth_on_the_security_page_work(monkeypatch: pytest.Mon
 
 
 def test_the_code_of_the_security_page_works() -> None:
-    (code,) = re.findall(r"^```python\n(.+?)^```$", SECURITY, re.MULTILINE | re.DOTALL)
+    _, code = SECURITY_CODE
     values: dict[str, Any] = {}
     exec(code, values)
     assert values["java_names"]["sasl.username"] == "alice" and "ssl.ca.pem" in values["of_librdkafka"]

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from barnabas.steps import ROWS_PER_STEP, Slices, at_once, mapped, result_of, stepwise
+from collections import Counter
+
+from barnabas.steps import (
+    ROWS_PER_STEP,
+    SORTED_PER_STEP,
+    Slices,
+    at_once,
+    counted,
+    in_order,
+    mapped,
+    result_of,
+    stepwise,
+)
+from tests.counting import counted as counted_pauses
 
 
 def three_steps() -> Slices[str]:
@@ -29,3 +42,15 @@ def test_a_mapping_pauses_after_every_list_of_rows() -> None:
     work = mapped(str, range(10 * ROWS_PER_STEP))
     assert sum(1 for _ in work) == 10
     assert at_once(mapped(str, range(3))) == ["0", "1", "2"]
+
+
+def test_values_are_counted_and_sorted_with_pauses() -> None:
+    values = [f"{number * 7919 % 5003}" for number in range(5003)]
+    times, pauses = counted_pauses(counted([*values, *values[:10]]))
+    assert times == Counter([*values, *values[:10]])
+    assert pauses >= 5013 // ROWS_PER_STEP
+    ordered, pauses = counted_pauses(in_order(values))
+    assert ordered == sorted(values)
+    assert pauses >= 2 * (5003 // SORTED_PER_STEP)
+    assert at_once(in_order(["b", "a"])) == ["a", "b"]
+    assert at_once(in_order([])) == []

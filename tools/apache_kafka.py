@@ -76,6 +76,7 @@ TOOLS = {
     "kafka-reassign-partitions": f"{_TOOLS_PACKAGE}.reassign.ReassignPartitionsCommand",
     "kafka-replica-verification": f"{_TOOLS_PACKAGE}.ReplicaVerificationTool",
     "kafka-share-groups": f"{_TOOLS_PACKAGE}.consumer.group.ShareGroupCommand",
+    "kafka-streams-groups": f"{_TOOLS_PACKAGE}.streams.StreamsGroupCommand",
     "kafka-storage": "kafka.tools.StorageTool",
     "kafka-topics": f"{_TOOLS_PACKAGE}.TopicCommand",
     "kafka-transactions": f"{_TOOLS_PACKAGE}.TransactionsCommand",
@@ -117,15 +118,17 @@ def ensure(version: str = VERSION) -> Path:
     return folder
 
 
-def maven_jars(name: str, artifacts: Sequence[tuple[str, str, str]]) -> Path:
+def maven_jars(
+    name: str, artifacts: Sequence[tuple[str, str, str]], alone: Sequence[tuple[str, str, str]] = ()
+) -> Path:
     """Return the folder in the cache with these artifacts (group, name, version) and their dependencies.
 
-    They are fetched on first use.
+    Those in `alone` come without dependencies. They are fetched on first use.
     """
     folder = ROOT / ".cache" / name
     if not folder.is_dir():
         with _filled_aside(folder) as aside:
-            _copy_jars(artifacts, aside)
+            _copy_jars(artifacts, aside, alone)
     return folder
 
 
@@ -141,18 +144,20 @@ def _filled_aside(folder: Path) -> Iterator[Path]:
             aside.rename(folder)
 
 
-def _copy_jars(artifacts: Sequence[tuple[str, str, str]], folder: Path) -> None:
+def _copy_jars(
+    artifacts: Sequence[tuple[str, str, str]], folder: Path, alone: Sequence[tuple[str, str, str]] = ()
+) -> None:
     if shutil.which("mvn") is None:
         raise Missing("Maven (mvn) is missing: install the package maven; it downloads the jars once")
     with tempfile.TemporaryDirectory() as work:
         pom = Path(work) / "pom.xml"
-        pom.write_text(_pom(artifacts))
+        pom.write_text(_pom(artifacts, alone))
         command = ["mvn", "-q", "-B", "-Dstyle.color=never", "-f", str(pom), "dependency:copy-dependencies"]
         command += ["-DincludeScope=runtime", f"-DoutputDirectory={folder}"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
     if done.returncode != 0:
         tail = "\n".join(done.stdout.splitlines()[-15:])
-        names = ", ".join(f"{name} {version}" for _, name, version in artifacts)
+        names = ", ".join(f"{name} {version}" for _, name, version in (*artifacts, *alone))
         raise Missing(f"Maven could not fetch {names} (is its repository reachable?):\n{tail}")
 
 
@@ -167,10 +172,12 @@ def _check_java() -> None:
         raise Missing(f"java is too old or broken ({text.splitlines()[0] if text else 'no answer'}). {wanted}")
 
 
-def _pom(wanted: Sequence[tuple[str, str, str]]) -> str:
+def _pom(wanted: Sequence[tuple[str, str, str]], alone: Sequence[tuple[str, str, str]] = ()) -> str:
+    without = "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
     dependencies = "".join(
-        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{number}</version></dependency>"
-        for group, name, number in wanted
+        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{number}</version>"
+        f"{'' if (group, name, number) in wanted else without}</dependency>"
+        for group, name, number in (*wanted, *alone)
     )
     return (
         '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'

@@ -169,8 +169,8 @@ def _leaves(command: click.Command, name: str, parent: click.Context) -> Iterato
 
 
 def lake_page() -> str:
-    from barnabas.lake import SOURCES  # needs the extra `lake`
     from barnabas.lake.reading.cluster_tables import TABLES as OBSERVED
+    from barnabas.lake.sources import SOURCES  # needs the extra `lake`
     from barnabas.lake.tables.all import TABLES
 
     lines = [

@@ -7,11 +7,11 @@ others wait. `administration` and `groups` have requests that change things.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tools.apache_kafka import Node
 
-from barnabas.wire import Message
+from barnabas.wire import Message, Uuid
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from barnabas.wire.messages.alter_client_quotas import AlterClientQuotasRequest
 from barnabas.wire.messages.alter_configs import AlterConfigsRequest
@@ -22,6 +22,7 @@ from barnabas.wire.messages.consumer_group_describe import ConsumerGroupDescribe
 from barnabas.wire.messages.create_partitions import CreatePartitionsRequest
 from barnabas.wire.messages.delete_acls import DeleteAclsRequest
 from barnabas.wire.messages.delete_groups import DeleteGroupsRequest
+from barnabas.wire.messages.delete_share_group_state import DeleteShareGroupStateRequest
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest
 from barnabas.wire.messages.describe_configs import DescribeConfigsRequest
 from barnabas.wire.messages.describe_groups import DescribeGroupsRequest
@@ -33,13 +34,18 @@ from barnabas.wire.messages.describe_user_scram_credentials import DescribeUserS
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from barnabas.wire.messages.initialize_share_group_state import InitializeShareGroupStateRequest
 from barnabas.wire.messages.leave_group import LeaveGroupRequest
 from barnabas.wire.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.offset_commit import OffsetCommitRequest
 from barnabas.wire.messages.offset_delete import OffsetDeleteRequest
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
+from barnabas.wire.messages.read_share_group_state import ReadShareGroupStateRequest
+from barnabas.wire.messages.read_share_group_state_summary import ReadShareGroupStateSummaryRequest
+from barnabas.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
 from barnabas.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
+from barnabas.wire.messages.write_share_group_state import WriteShareGroupStateRequest
 from bench.connection import frame
 from bench.stall_causes import cause
 from bench.stall_causes.preparing import TIMEOUT_MS, ask, asking, create_topics, settled_coordinators
@@ -302,6 +308,55 @@ CASES = {
         FEW,
     ),
 }
+
+_SHARE_STATE: list[tuple[str, type[Any], type[Any], type[Any]]] = [
+    (
+        "InitializeShareGroupState",
+        InitializeShareGroupStateRequest,
+        InitializeShareGroupStateRequest.InitializeStateData,
+        InitializeShareGroupStateRequest.PartitionData,
+    ),
+    (
+        "ReadShareGroupState",
+        ReadShareGroupStateRequest,
+        ReadShareGroupStateRequest.ReadStateData,
+        ReadShareGroupStateRequest.PartitionData,
+    ),
+    (
+        "WriteShareGroupState",
+        WriteShareGroupStateRequest,
+        WriteShareGroupStateRequest.WriteStateData,
+        WriteShareGroupStateRequest.PartitionData,
+    ),
+    (
+        "DeleteShareGroupState",
+        DeleteShareGroupStateRequest,
+        DeleteShareGroupStateRequest.DeleteStateData,
+        DeleteShareGroupStateRequest.PartitionData,
+    ),
+    (
+        "ReadShareGroupStateSummary",
+        ReadShareGroupStateSummaryRequest,
+        ReadShareGroupStateSummaryRequest.ReadStateSummaryData,
+        ReadShareGroupStateSummaryRequest.PartitionData,
+    ),
+]
+
+
+def _share_state(request: type[Any], topic: type[Any], partition: type[Any]) -> Case:
+    topic_id = Uuid(bytes([7]) * 16)
+    return Case(
+        0,
+        lambda n: request(
+            group_id="absent",
+            topics=[topic(topic_id=topic_id, partitions=[partition(partition=each) for each in range(n)])],
+        ),
+        FEW,
+    )
+
+
+CASES |= {name: _share_state(*types) for name, *types in _SHARE_STATE}
+CASES["StreamsGroupDescribe"] = Case(0, lambda n: StreamsGroupDescribeRequest(group_ids=_names(n)))
 ACLS = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",

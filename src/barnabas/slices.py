@@ -34,7 +34,11 @@ class _Done(NamedTuple, Generic[R]):
 
 def begin(work: Slices[R]) -> R | asyncio.Task[R]:
     """Run the first turn at once. Return the result if that was enough, or the task that does the rest."""
-    step = _run_turn(work, _clock())
+    try:
+        awaited = next(work)  # most work is small and ends here, without a look at the clock
+    except StopIteration as end:
+        return cast(R, end.value)
+    step = _run_turn(work, _clock(), MAX_STEPS - 1) if awaited is None else awaited
     if isinstance(step, _Done):
         return cast(R, step.result)
     return asyncio.get_running_loop().create_task(_finish(work, step))
@@ -42,7 +46,11 @@ def begin(work: Slices[R]) -> R | asyncio.Task[R]:
 
 async def in_slices(work: Slices[R]) -> R:
     """Run the work in turns and return its result."""
-    step = _run_turn(work, _clock())
+    try:
+        awaited = next(work)
+    except StopIteration as end:
+        return cast(R, end.value)
+    step = _run_turn(work, _clock(), MAX_STEPS - 1) if awaited is None else awaited
     return step.result if isinstance(step, _Done) else await _finish(work, step)
 
 
@@ -51,6 +59,7 @@ async def _finish(work: Slices[R], step: _Done[R] | Awaitable[object] | None) ->
     turn = _TURNS.get(loop)
     if turn is None:
         turn = _TURNS[loop] = asyncio.Lock()
+    clock = _clock()
     try:
         while True:
             if isinstance(step, _Done):
@@ -59,7 +68,7 @@ async def _finish(work: Slices[R], step: _Done[R] | Awaitable[object] | None) ->
                 await step
             async with turn:
                 await asyncio.sleep(0)
-                step = _run_turn(work, loop.time)
+                step = _run_turn(work, clock, MAX_STEPS)
     finally:
         work.close()
 
@@ -82,7 +91,7 @@ class Breather:
     """For a coroutine with a long loop: `await breather()` lets others run once its turn is over."""
 
     def __init__(self) -> None:
-        self._clock = asyncio.get_running_loop().time
+        self._clock = _clock()
         self._until = self._clock() + TURN_S
 
     async def __call__(self) -> None:
@@ -199,11 +208,11 @@ def _clock() -> Callable[[], float]:
         return lambda: 0.0
 
 
-def _run_turn(work: Slices[R], clock: Callable[[], float]) -> _Done[R] | Awaitable[object] | None:
+def _run_turn(work: Slices[R], clock: Callable[[], float], max_steps: int) -> _Done[R] | Awaitable[object] | None:
     """Continue the work until it ends, waits for something, or its turn is over (None)."""
     until = clock() + TURN_S
     try:
-        for _ in range(MAX_STEPS):
+        for _ in range(max_steps):
             awaited = next(work)
             if awaited is not None or clock() >= until:
                 return cast(Awaitable[object] | None, awaited)

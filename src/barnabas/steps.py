@@ -5,7 +5,9 @@ Code that may be given short or long work takes a result or a generator of it, a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable
+from heapq import merge
 from types import GeneratorType
 from typing import Any, TypeVar, cast
 
@@ -13,6 +15,7 @@ R = TypeVar("R")
 T = TypeVar("T")
 Slices = Generator[Any, None, R]  # yields nothing, or an awaitable
 
+SORTED_PER_STEP = 500
 ROWS_PER_STEP = 50  # of loops whose rows are too small to look at the clock for each of them
 
 
@@ -40,6 +43,30 @@ def mapped(function: Callable[[T], R], rows: Iterable[T]) -> Slices[list[R]]:
     found: list[R] = []
     for some in stepwise(rows):
         found += map(function, some)
+        yield
+    return found
+
+
+def counted(values: Iterable[T]) -> Slices[Counter[T]]:
+    """Return how often each value is there."""
+    found: Counter[T] = Counter()
+    for some in stepwise(values):
+        found.update(some)
+        yield
+    return found
+
+
+def in_order(values: Iterable[str]) -> Slices[list[str]]:
+    """Return texts that a client has sent, sorted."""
+    runs: list[list[str]] = []
+    for some in stepwise(values, SORTED_PER_STEP):
+        runs.append(sorted(some))
+        yield
+    if len(runs) <= 1:
+        return runs[0] if runs else []
+    found: list[str] = []
+    for some in stepwise(merge(*runs), SORTED_PER_STEP):
+        found += some
         yield
     return found
 

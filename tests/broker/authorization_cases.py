@@ -350,6 +350,18 @@ def _share_state(names: Cast, version: int) -> dict[str, Any]:
     return {"group_id": "shared", "topics": [{"topic_id": names.topic_id, "partitions": [{"partition": 0}]}]}
 
 
+def _share_fetch(names: Cast, version: int) -> dict[str, Any]:
+    topics = [{"topic_id": names.topic_id, "partitions": [{"partition_index": 0}]}]
+    wanted = {"max_records": 1, "batch_size": 1, "max_bytes": 100, "topics": topics}
+    return {"group_id": names.group, "member_id": "a-member", **wanted}
+
+
+def _share_acknowledge(names: Cast, version: int) -> dict[str, Any]:
+    partition = {"partition_index": 0, "acknowledgement_batches": []}
+    topics = [{"topic_id": names.topic_id, "partitions": [partition]}]
+    return {"group_id": names.group, "member_id": "a-member", "share_session_epoch": 1, "topics": topics}
+
+
 def _consumer_groups(names: Cast, version: int) -> dict[str, Any]:
     return {"group_ids": [names.consumer_group], "include_authorized_operations": True}
 
@@ -552,11 +564,42 @@ def cases() -> list[Case]:
             0,
         ),
         _case("ControllerRegistration", lambda n, v: {"controller_id": 77, "incarnation_id": NOBODYS_ID}),
+        _case(
+            "ShareGroupHeartbeat",
+            lambda n, v: {
+                "group_id": n.group,
+                "member_id": "member",
+                "member_epoch": 1,
+                "subscribed_topic_names": [n.topic],
+            },
+        ),
+        _case(
+            "ShareGroupDescribe",
+            lambda n, v: {"group_ids": [n.group], "include_authorized_operations": True},
+        ),
+        _case(
+            "DescribeShareGroupOffsets",
+            lambda n, v: {
+                "groups": [{"group_id": n.group, "topics": [{"topic_name": n.topic, "partitions": [0]}]}],
+            },
+            0,
+        ),
+        _case(
+            "AlterShareGroupOffsets",
+            lambda n, v: {
+                "group_id": n.group,
+                "topics": [{"topic_name": n.topic, "partitions": [{"partition_index": 0, "start_offset": 1}]}],
+            },
+            0,
+        ),
+        _case("DeleteShareGroupOffsets", lambda n, v: {"group_id": n.group, "topics": [{"topic_name": n.topic}]}, 0),
         _case("InitializeShareGroupState", _share_state),
         _case("ReadShareGroupState", _share_state),
         _case("WriteShareGroupState", _share_state),
         _case("DeleteShareGroupState", _share_state),
         _case("ReadShareGroupStateSummary", _share_state),
+        _case("ShareFetch", _share_fetch, 1),
+        _case("ShareAcknowledge", _share_acknowledge, 1),
         _case("GetTelemetrySubscriptions", lambda n, v: {}),
         _case("PushTelemetry", lambda n, v: {"client_instance_id": NOBODYS_ID}),
         _case("AssignReplicasToDirs", lambda n, v: {"broker_id": 77, "broker_epoch": 5}),

@@ -29,10 +29,9 @@ from barnabas.metadata.replay import replay
 from barnabas.replicas.fetch_sessions import FetchSessions
 from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicas.replicas import Replicas
+from barnabas.replicas.share.share_partitions import SharePartitions
 from barnabas.security.authorizer import AuthorizerSettings
 from barnabas.security.principal import ANONYMOUS, KafkaPrincipal
-from barnabas.share_state.coordinator import ShareCoordinator
-from barnabas.share_state.persister import Persister
 from barnabas.steps import at_once
 from barnabas.transactions.coordinator import TransactionCoordinator
 from barnabas.wire import APIS, ApiKey, ErrorCode, KafkaError, Message, Uuid
@@ -127,11 +126,15 @@ class MemoryNode(NodeServices):
         self.controller.loop.gained(1, self._log.end_offset)
         self.memory_transactions = MemoryTransactions(self)
         self.memory_groups = MemoryGroups(self)
-        self.share_state = ShareCoordinator(
-            lambda: self.config, lambda: self.image, self.memory_groups.clock, lambda partition_id, before_offset: None
-        )
-        self.persister = Persister(
-            self.config.node_id, lambda: self.image, self.memory_groups.clock, self.share_state, None, lambda: None
+        self.share_state = self.memory_groups.share_state
+        self.persister = self.memory_groups.persister
+        self.share_partitions = SharePartitions(
+            lambda: self.config,
+            lambda: self.image,
+            lambda: self.replicas,
+            self.memory_groups.clock,
+            surroundings.monotonic_ms,
+            self.persister,
         )
         self._replicas: Replicas | None = None
 

@@ -47,8 +47,12 @@ ASKED_LATER = {
     ("StreamsGroupHeartbeat", AclOperation.CREATE, ResourceType.TOPIC),
     ("StreamsGroupHeartbeat", AclOperation.CREATE, ResourceType.CLUSTER),
     ("StreamsGroupDescribe", AclOperation.DESCRIBE, ResourceType.TOPIC),
+    ("ShareGroupDescribe", AclOperation.DESCRIBE, ResourceType.TOPIC),
+    ("ShareAcknowledge", AclOperation.READ, ResourceType.TOPIC),
 }
-"""Permissions that need a streams group with a topology. tests/groups/streams has them."""
+"""Permissions that need a streams group with a topology, a share group with members, or a share session. tests/groups and
+tests/broker/api/test_share_fetch.py have them.
+"""
 SOFT_STATE = {"GetTelemetrySubscriptions", "PushTelemetry"}
 HIDDEN = Cast("hidden-user", "hidden-topic", "hidden-group", "hidden-transact")
 ABSENT = Cast("absent-user", "absent-topic", "absent-group", "absent-transact")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import socket
+import ssl
 
 import pytest
 from bench.connection import frame
 
 from barnabas.batches import Record, build_batch
-from barnabas.testing import Broker
+from barnabas.testing import Broker, Security
 from barnabas.wire.messages.produce import ProduceRequest
 
 PARTITIONS = 40
@@ -29,3 +30,20 @@ def test_records_without_acknowledgement_are_written_although_the_producer_has_d
             client.sendall(b"".join(produce(partition) for partition in range(PARTITIONS)) * rounds)
         found = broker.records("quick", PARTITIONS * rounds)
         assert {record.partition for record in found} == set(range(PARTITIONS))
+
+
+@pytest.mark.parametrize("says_so", [True, False], ids=["with an alert", "without"])
+def test_so_are_those_over_tls(says_so: bool) -> None:
+    requests = 100
+    with Broker(topics={"quick": PARTITIONS}, security=Security("SSL")) as broker:
+        context = broker.ssl_context("alice")
+        assert context is not None
+        context.maximum_version = ssl.TLSVersion.TLSv1_2  # tickets of TLS 1.3, left unread, would reset the connection
+        host, port = broker.bootstrap_servers.split(":")
+        with socket.create_connection((host, int(port))) as sock:
+            client = context.wrap_socket(sock, server_hostname="localhost")
+            client.sendall(b"".join(produce(number % PARTITIONS) for number in range(requests)))
+            if says_so:
+                client.unwrap()
+            client.close()
+        assert len(broker.records("quick", requests)) == requests

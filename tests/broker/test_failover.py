@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from barnabas.broker.node import Node
+from barnabas.broker.node import Node, NodeError
 from barnabas.client import Admin
 from barnabas.client.admin.quotas import quota_entity
 from barnabas.client.connection import Connection
@@ -180,3 +180,75 @@ def test_a_second_broker_with_the_same_id_is_not_registered(caplog: pytest.LogCa
 
     with caplog.at_level(logging.INFO, "barnabas"):
         asyncio.run(main())
+
+
+def test_a_voter_that_returns_with_an_empty_disk_is_an_observer_until_it_is_added() -> None:
+    async def main() -> None:
+        async with AsyncCluster(3) as cluster:
+            active = await cluster.wait_active_controller()
+            lost = next(each for each in cluster.node_ids if each != active)
+            before = cluster.nodes[active].quorum.driver.core.voters.current
+            await cluster.kill(lost)
+            shutil.rmtree(cluster.data_dir(lost))
+            format_joining(cluster.cluster_id, lost, cluster.data_dir(lost), lambda: 0, Random())
+            await cluster.start_node(lost)
+            await cluster.create_topic("t", 1)
+            async with Admin({"bootstrap.servers": cluster.bootstrap_servers}) as admin:
+                info = await admin.describe_quorum()
+                new = next(each for each in info.observers if each.replica_id == lost)
+                assert {each.replica_id: each.replica_directory_id for each in info.voters} == {
+                    each.id: each.key.directory_id for each in before
+                }
+                assert new.replica_directory_id not in [each.replica_directory_id for each in info.voters]
+                assert (info.leader_id, cluster.active_controller) == (active, active)
+
+    asyncio.run(main())
+
+
+def test_a_controller_whose_metadata_dir_fails_ends_and_another_one_takes_over(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def main() -> None:
+        async with AsyncCluster(3) as cluster:
+            await cluster.create_topic("before", 1)
+            first = await cluster.wait_active_controller()
+            failing, names = cluster.nodes[first], ["before", "after"]
+            cluster.faults.fill_disk(first)
+            connection = await opened(cluster.address(first))
+            creating = asyncio.create_task(connection.call(create("perhaps"), 7))
+            async with asyncio.timeout(20):
+                await asyncio.wait([failing.failed])
+            assert "No space left on device" in str(failing.failed.exception())
+            await cluster.kill(first)  # as the process ends
+            await asyncio.wait([creating])
+            if creating.exception() is None:  # it was forwarded to the next one in time
+                names.append("perhaps")
+            connection.close()
+            second = await cluster.wait_active_controller(other_than=first)
+            await cluster.create_topic("after", 1)
+            assert set(names) <= set(cluster.nodes[second].image.topics.ids) <= {*names, "perhaps"}
+            cluster.faults.heal_disk(first)
+            await cluster.start_node(first)
+            await until_all_have(cluster, *cluster.nodes[second].image.topics.ids)
+
+    with caplog.at_level(logging.ERROR, "barnabas"):
+        asyncio.run(main())
+
+
+def test_a_controller_that_returns_with_another_list_of_voters_is_refused() -> None:
+    async def main() -> None:
+        async with AsyncCluster(3, static_quorum=True) as cluster:
+            active = await cluster.wait_active_controller()
+            lost = next(each for each in cluster.node_ids if each != active)
+            given = dict(cluster.nodes[lost].config.given)
+            await cluster.kill(lost)
+            alone = f"{lost}@{cluster.address(lost, 'CONTROLLER')}"
+            node = Node(load({**given, "controller.quorum.voters": alone}))
+            with pytest.raises(NodeError, match=r"controller\.quorum\.voters"):
+                async with asyncio.timeout(20):
+                    await node.start()
+            await node.drop()
+            node.failed.cancel()
+            assert cluster.active_controller == active
+
+    asyncio.run(main())

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import inspect
 from collections.abc import Awaitable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,14 +17,20 @@ from barnabas.batches import Record, build_batch
 from barnabas.broker import connection, dispatch
 from barnabas.broker.context import Context, Listener, Peer
 from barnabas.broker.errors import error_response_in_slices
+from barnabas.broker.txn_markers import write_markers
+from barnabas.replicated.decision import Producer
+from barnabas.replicated.loop import Marker
 from barnabas.security.principal import ANONYMOUS
 from barnabas.steps import ROWS_PER_STEP
-from barnabas.wire import KafkaError, Message
+from barnabas.storage import TopicPartition
+from barnabas.transactions.markers import EndedTransaction
+from barnabas.wire import ErrorCode, KafkaError, Message
 from barnabas.wire.frame import MAX_PIECES, encode_response, encode_response_in_slices
 from barnabas.wire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from barnabas.wire.messages.delete_groups import DeleteGroupsRequest
 from barnabas.wire.messages.delete_records import DeleteRecordsRequest
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest
+from barnabas.wire.messages.describe_producers import DescribeProducersRequest
 from barnabas.wire.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from barnabas.wire.messages.elect_leaders import ElectLeadersRequest
 from barnabas.wire.messages.fetch import FetchRequest
@@ -36,6 +43,8 @@ from barnabas.wire.messages.offset_commit import OffsetCommitRequest
 from barnabas.wire.messages.offset_fetch import OffsetFetchRequest
 from barnabas.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from barnabas.wire.messages.produce import ProduceRequest
+from barnabas.wire.messages.read_share_group_state import ReadShareGroupStateRequest
+from barnabas.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
 from barnabas.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 from tests.broker.clients import RawClient, running_server
 from tests.broker.reading_node import ReadingNode
@@ -189,8 +198,24 @@ def test_a_request_of_many_rows_is_walked_a_few_rows_at_a_time(
     context = Context(node, Peer("127.0.0.1", ANONYMOUS, Listener("PLAINTEXT", False)), version, 1, "x")
     work = cast(Any, dispatch.handler_of(message.schema().key or 0)(context, message))
     response, most = most_between_pauses(work, rows)
-    assert rows.walked >= ROWS and most <= 16
+    assert rows.walked >= ROWS and most <= ROWS_PER_STEP
     assert len(wire.encode(response, version)) > ROWS
+
+
+def test_topics_without_partitions_are_walked_one_by_one(tmp_path: Path) -> None:
+    """Where permissions are checked, where the offsets are looked up, and where the rows get their old form."""
+    topics = [OffsetFetchRequest.OffsetFetchRequestTopic(name=f"t-{number}") for number in range(ROWS)]
+
+    async def scenario() -> None:
+        node = ReadingNode(tmp_path)
+        context = Context(node, Peer("127.0.0.1", ANONYMOUS, Listener("PLAINTEXT", False)), 1, 1, "x")
+        work = cast(Any, dispatch.handler_of(9)(context, OffsetFetchRequest(group_id="g", topics=topics)))
+        response, pauses = counted(work)
+        assert len(response.topics) == ROWS
+        assert pauses >= 3 * ROWS
+        await node.replicas.stop()
+
+    asyncio.run(scenario())
 
 
 def _requests_of_coordinators() -> list[tuple[Message, int, Walked[Any]]]:
@@ -210,6 +235,11 @@ def _requests_of_coordinators() -> list[tuple[Message, int, Walked[Any]]]:
     left = Walked(LeaveGroupRequest.MemberIdentity(member_id=f"m{index}") for index in range(ROWS))
     keys = Walked(f"key-{index}" for index in range(ROWS))
     groups = Walked(f"group-{index}" for index in range(ROWS))
+    produced_indexes = Walked(range(ROWS))
+    produced = DescribeProducersRequest.TopicRequest(name="no", partition_indexes=produced_indexes)
+    streams = Walked(f"streams-{index}" for index in range(ROWS))
+    shared = Walked(ReadShareGroupStateRequest.PartitionData(partition=index) for index in range(ROWS))
+    read = ReadShareGroupStateRequest.ReadStateData(partitions=shared)
     described = Walked(DescribeTopicPartitionsRequest.TopicRequest(name=f"no-{index}") for index in range(ROWS))
     return [
         (OffsetFetchRequest(group_id="g", topics=[fetched]), 1, indexes),
@@ -221,10 +251,13 @@ def _requests_of_coordinators() -> list[tuple[Message, int, Walked[Any]]]:
         (FindCoordinatorRequest(key_type=9, coordinator_keys=keys), 4, keys),
         (DeleteGroupsRequest(groups_names=groups), 2, groups),
         (DescribeTopicPartitionsRequest(topics=described), 0, described),
+        (DescribeProducersRequest(topics=[produced]), 0, produced_indexes),
+        (StreamsGroupDescribeRequest(group_ids=streams), 0, streams),
+        (ReadShareGroupStateRequest(group_id="g", topics=[read]), 0, shared),
     ]
 
 
-@pytest.mark.parametrize("number", range(9))
+@pytest.mark.parametrize("number", range(12))
 def test_a_request_to_a_coordinator_is_walked_a_few_rows_per_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
@@ -251,6 +284,30 @@ def test_a_request_to_a_coordinator_is_walked_a_few_rows_per_turn(
 
     asyncio.run(scenario())
     assert sum(turns) >= ROWS - 1 and max(turns) <= 2 * ROWS_PER_STEP
+
+
+def test_the_markers_of_a_large_transaction_are_written_between_the_turns_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slices, "TURN_S", 0)
+    partitions = [TopicPartition("t", index) for index in range(100)]
+    ended = EndedTransaction(Producer(7, 0), Marker(True, 0), 2)
+
+    async def scenario() -> list[int]:
+        node = ReadingNode(tmp_path, t=[[1]] * len(partitions))
+        for name in partitions:
+            await node.partition(*name).open()
+        work = asyncio.ensure_future(write_markers(node, partitions, ended))
+        written = [0]
+        while not work.done():
+            await asyncio.sleep(0)
+            written.append(sum(node.partition(*name).log_end_offset for name in partitions))
+        assert set(work.result().values()) == {ErrorCode.NONE}
+        await node.replicas.stop()
+        return [after - before for before, after in pairwise(written)]
+
+    per_turn = asyncio.run(scenario())
+    assert sum(per_turn) == len(partitions) and max(per_turn) == 1
 
 
 def test_a_response_of_many_rows_is_sent_as_a_few_pieces() -> None:

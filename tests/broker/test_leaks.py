@@ -106,7 +106,8 @@ def test_connections_with_unfinished_business_leave_nothing_behind(business: Cal
                 for client in clients:
                     client.transport.abort()
                 await until(lambda: len(node._server.connections) == own)
-            await until(lambda: counted(node) == before)
+            # Not equal: a short task of the node may have been counted before.
+            await until(lambda: all(count <= before[what] for what, count in counted(node).items()))
 
     async def limited() -> None:
         await asyncio.wait_for(scenario(), 300)

@@ -446,3 +446,16 @@ def test_an_unknown_user_costs_what_a_known_one_costs(monkeypatch: pytest.Monkey
             assert known == unknown and "hmac" in known
 
     asyncio.run(run())
+
+
+def test_no_node_gives_an_unknown_user_away_by_another_salt() -> None:
+    """As that of a known user, it is the same after a restart and on other nodes, which have this key in common."""
+
+    async def salt() -> bytes:
+        async with secured(delegation_token_secret_key="of all nodes") as connect:
+            client, scram = await connect(), ScramClient("SCRAM-SHA-256", "nobody", "wrong", nonce="abc")
+            await client.handshake("SCRAM-SHA-256")
+            answer = bytes((await client.authenticate(scram.first())).auth_bytes)
+            return next(each for each in answer.split(b",") if each.startswith(b"s="))
+
+    assert asyncio.run(salt()) == asyncio.run(salt())

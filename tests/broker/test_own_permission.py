@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.broker.node import Node
 from barnabas.client import Admin
 from barnabas.security.acl import AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
-from barnabas.testing import AsyncBroker, BrokerError
+from barnabas.testing import AsyncBroker, AsyncCluster, BrokerError
+from barnabas.testing.embedded import stop_node
 from tests.command_line import spawn
 
 AUTHORIZER = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
@@ -58,3 +60,23 @@ def test_serve_prints_one_line(tmp_path: Path) -> None:
     done = spawn("serve", "--port", "0", "--log-level", "warning", *options)
     assert done.exit_code == 1
     assert done.stderr == f"Error: {REFUSAL}\n"
+
+
+def test_only_super_users_are_authorized_before_the_acls_are_loaded(tmp_path: Path) -> None:
+    """The listener of a controller answers before; an entry that denies something must not be missed meanwhile."""
+    everyone = {**AUTHORIZER, "allow.everyone.if.no.acl.found": "true", "super.users": "User:boss"}
+
+    async def run() -> None:
+        async with AsyncCluster(1, controllers=1, config=everyone, data_dir=tmp_path) as cluster:
+            await cluster.stop()
+            node = Node(cluster._config(101))
+            assert not node.authorizer.allow_everyone_if_no_acl_found
+            assert node.authorizer.enabled and node.authorizer.super_users == {"User:boss"}
+            await node.start()
+            async with asyncio.timeout(30):
+                while not node.authorizer.allow_everyone_if_no_acl_found:
+                    await asyncio.sleep(0.01)
+            assert node.quorum.is_loaded
+            await stop_node(node)
+
+    asyncio.run(run())

@@ -53,6 +53,29 @@ print(gc.collect() >= 1000)
 """) == ["True True", "True"]
 
 
+def test_all_objects_are_collected_in_a_quiet_moment_only() -> None:
+    """A collection of all objects is one turn of the event loop, and long while a large request is worked on."""
+    assert run("""
+import asyncio
+from barnabas.broker import process_limits
+spare_long_lived_objects()
+made, due = [], [0, 100, 600, 1100, 1101, 1, 5600]
+process_limits.LOOK_EVERY_S = 0
+gc.get_count = lambda: (0, 0, due[0])
+gc.collect = lambda: made.append(due[0])
+async def main():
+    collecting = asyncio.create_task(process_limits.collect_when_quiet())
+    while len(due) > 1:
+        await asyncio.sleep(0)
+        due.pop(0)
+    await asyncio.sleep(0)
+    collecting.cancel()
+real = process_limits.asyncio.sleep
+asyncio.run(main())
+print(made, gc.get_threshold()[2] > 1_000_000)
+""") == ["[1101, 5600] True"]
+
+
 def test_a_served_node_says_how_many_files_it_may_open(tmp_path: Path) -> None:
     command = f"ulimit -S -n 300; exec {sys.executable} -m barnabas serve --override log.dirs={tmp_path}/data --port 0"
     lines: list[str] = []
@@ -66,3 +89,16 @@ def test_a_served_node_says_how_many_files_it_may_open(tmp_path: Path) -> None:
         finally:
             node.terminate()
     assert any("raised the limit of open files from 300 to" in line for line in lines), lines
+
+
+def test_collections_that_happen_by_themselves_are_small_and_the_first_one_is_not_made_at_all() -> None:
+    assert run("""
+passes = []
+gc.callbacks.append(lambda phase, info: passes.append(info["generation"]))
+spare_long_lived_objects()
+print(passes)
+young, middle, _ = gc.get_threshold()
+print(young * middle <= 50_000, gc.get_freeze_count() > 10_000)
+kept = [[] for _ in range(1_000_000)]
+print(2 in passes, 1 in passes)
+""") == ["[]", "True True", "False True"]

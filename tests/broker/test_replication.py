@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
 from barnabas.batches import Record, build_batch
 from barnabas.client import Admin, TopicPartition
 from barnabas.client.connection import Connection
+from barnabas.storage import Log
 from barnabas.testing import AsyncCluster
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
@@ -114,6 +116,37 @@ def test_a_follower_that_does_not_fetch_leaves_the_isr_and_returns_to_it() -> No
         assert await consume(cluster, 3) == [b"a", b"b", b"d"]
 
     on_three(scenario, {"min.insync.replicas": "2"})
+
+
+def test_a_follower_flushes_what_flush_messages_wants_before_it_tells_the_leader_that_it_has_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else the leader acknowledges what a loss of power may take from all replicas but one."""
+    may_flush = threading.Event()
+
+    async def scenario(cluster: AsyncCluster) -> None:
+        await produce(cluster, b"a")
+        leader = await led(cluster)
+        slow = next(each for each in cluster.node_ids if each != leader)
+        log, flush = replica(cluster.nodes[slow]).log, Log.flush
+
+        def flush_later(flushed: Log, up_to_offset: int | None = None) -> None:
+            if flushed is log:
+                may_flush.wait(30)
+            flush(flushed, up_to_offset)
+
+        monkeypatch.setattr(Log, "flush", flush_later)
+        try:
+            response = await produce_raw(cluster, leader, b"b", timeout_ms=1500)
+            assert response.responses[0].partition_responses[0].error_code == ErrorCode.REQUEST_TIMED_OUT
+            assert log.log_end_offset == 2  # it has the record
+            assert log.recovery_point == 1
+        finally:
+            may_flush.set()
+        await caught_up(cluster)
+        assert log.recovery_point == replica(cluster.nodes[leader]).high_watermark == 2
+
+    on_three(scenario, {"log.flush.interval.messages": "1", "replica.lag.time.max.ms": "30000"})
 
 
 def test_a_producer_that_waits_is_told_the_new_leader_at_once() -> None:

@@ -21,6 +21,7 @@ from barnabas.client.settings import load as load_client
 from barnabas.config import properties
 from barnabas.config.definitions import ConfigError
 from barnabas.config.server import load
+from barnabas.operations.errors import OperationError
 from barnabas.operations.security.files import create_secured_node
 from barnabas.security.delegation_token import token_hmac
 from barnabas.testing import AsyncBroker, Security
@@ -197,3 +198,10 @@ def test_files_with_secrets_belong_to_their_owner_alone(tmp_path: Path) -> None:
             secret = "PRIVATE KEY" in text or any(password in text for password in node.passwords.values())
             assert (path.stat().st_mode & 0o077 == 0) or not secret, path
     assert not any(password in repr(node) for password in node.passwords.values())
+
+
+@pytest.mark.parametrize("name", ["node", "controllers"])
+def test_a_user_with_the_name_of_another_file_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(OperationError, match="the name is taken"):
+        create_secured_node(tmp_path / "secured", ["localhost"], 9092, [name])
+    assert not (tmp_path / "secured").exists()

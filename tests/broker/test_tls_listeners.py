@@ -19,6 +19,7 @@ from barnabas.client import (
     Admin,
     AlterConfigOp,
     AlterConfigOpType,
+    AuthenticationError,
     CallTimeoutError,
     ConfigResource,
     Consumer,
@@ -100,7 +101,7 @@ def test_a_required_certificate_must_be_sent_and_valid_and_signed(caplog: pytest
             early = own_store(CERTIFIED, "alice", valid_from=NOW + 9 * DAY)
             foreign = own_store(Security("SSL"), "alice")
             for wrong in (none, config | expired, config | early, config | foreign):
-                with pytest.raises(REFUSED):
+                with pytest.raises(TlsError):
                     await ask(wrong)
             await ask(config)
 
@@ -122,10 +123,59 @@ def test_a_requested_certificate_may_be_missing() -> None:
             config = broker.client_config("alice")
             await ask(config)
             await ask({name: text for name, text in config.items() if "keystore" not in name})
-            with pytest.raises(REFUSED):
+            with pytest.raises(TlsError):
                 await ask(config | own_store(Security("SSL"), "alice"))
 
     asyncio.run(run())
+
+
+def test_a_listener_may_want_a_certificate_and_a_password() -> None:
+    """The password says who it is. As in Kafka, only the setting of the listener itself counts."""
+
+    async def run() -> None:
+        both = Security("SASL_SSL", ("PLAIN",), {"alice": "wonderland"}, client_auth="required")
+        async with AsyncBroker(security=both) as broker:
+            config = broker.client_config("alice")
+            none = {name: text for name, text in config.items() if "keystore" not in name}
+            await ask(config)
+            with pytest.raises(TlsError, match="certificate required"):
+                await ask(none)
+            with pytest.raises(AuthenticationError):
+                await ask(config | {"sasl.password": "no"})
+        async with AsyncBroker(
+            security=Security("SASL_SSL", ("PLAIN",), {"alice": "wonderland"}), config={"ssl.client.auth": "required"}
+        ) as broker:
+            await ask(broker.client_config("alice"))
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("loop_factory", [None, "uvloop"])
+@pytest.mark.parametrize(
+    ("version", "of_no_certificate"), [("TLSv1.2", "handshake failure"), ("TLSv1.3", "certificate required")]
+)
+def test_a_client_is_told_why_it_is_refused(version: str, of_no_certificate: str, loop_factory: str | None) -> None:
+    """Event loops drop the alert. Without it Java's clients try again until their time is over."""
+    uvloop = pytest.importorskip("uvloop") if loop_factory else None
+
+    async def run() -> None:
+        async with AsyncBroker(security=CERTIFIED, config={"ssl.enabled.protocols": version}) as broker:
+            config = broker.client_config("alice") | {"bootstrap.timeout.ms": 30_000}
+            none = {name: text for name, text in config.items() if "keystore" not in name}
+            expired = own_store(CERTIFIED, "alice", valid_from=NOW - 9 * DAY, valid_for=DAY)
+            foreign = own_store(Security("SSL"), "alice")
+            for settings, why in (
+                (none, of_no_certificate),
+                (config | expired, "certificate expired"),
+                (config | foreign, "unknown ca"),
+            ):
+                with pytest.raises(TlsError, match=f"refused the TLS handshake: {why}"):
+                    await ask(settings)
+            other = {"TLSv1.2": "TLSv1.3", "TLSv1.3": "TLSv1.2"}[version]
+            with pytest.raises(TlsError, match="refused the TLS handshake: protocol version"):
+                await ask(config | {"ssl.enabled.protocols": other})
+
+    asyncio.run(run()) if uvloop is None else uvloop.run(run())
 
 
 def test_clients_refuse_a_node_with_another_name_or_an_expired_certificate() -> None:
@@ -174,11 +224,11 @@ def test_versions_and_cipher_suites_are_those_of_the_settings() -> None:
             assert used[:2] == ("ECDHE-ECDSA-AES128-GCM-SHA256", "TLSv1.2")
             writer.close()
             with pytest.raises(TlsError):
-                await ask(broker.client_config() | {"ssl.enabled.protocols": "TLSv1.3"})
+                await ask(broker.client_config() | {"ssl.enabled.protocols": "TLSv1.3", "bootstrap.timeout.ms": 10_000})
         async with AsyncBroker(security=Security("SSL"), config={"ssl.enabled.protocols": "TLSv1.3"}) as broker:
             await ask(broker.client_config())
             with pytest.raises(TlsError):
-                await ask(broker.client_config() | {"ssl.enabled.protocols": "TLSv1.2"})
+                await ask(broker.client_config() | {"ssl.enabled.protocols": "TLSv1.2", "bootstrap.timeout.ms": 10_000})
 
     asyncio.run(run())
 
@@ -231,8 +281,10 @@ class FileStore(Security):
         super().__init__("SSL")
         self.__dict__["authority"] = like.authority
 
-    def server_settings(self, hosts: tuple[str, ...], *, is_authorizing: bool) -> dict[str, str]:
-        settings = super().server_settings(hosts, is_authorizing=is_authorizing)
+    def server_settings(
+        self, hosts: tuple[str, ...], *, is_authorizing: bool, has_others: bool = False
+    ) -> dict[str, str]:
+        settings = super().server_settings(hosts, is_authorizing=is_authorizing, has_others=has_others)
         stores = {name: text for name, text in settings.items() if name.startswith("ssl.keystore")}
         kept = {name: text for name, text in settings.items() if name not in stores}
         return kept | {f"listener.name.controller.{name}": text for name, text in stores.items()}
@@ -358,3 +410,104 @@ def test_keys_in_settings_and_in_pkcs12_never_reach_the_disk(tmp_path: Path, mon
     finally:
         watching = False
     assert opened == [] and list(folder.iterdir()) == []
+
+
+def test_a_node_on_all_interfaces_is_reached_at_the_host_in_its_certificate() -> None:
+    async def run() -> None:
+        settings = {"listeners": "SASL_SSL://:0", "advertised.listeners": "SASL_SSL://localhost:0"}
+        async with AsyncBroker(security=Security("SASL_SSL"), config=settings) as broker:
+            *_, last = broker._running().describe()
+            assert last == f"reach it with bootstrap.servers=localhost:{broker.port}; stop it with Ctrl-C"
+            await ask(broker.client_config() | {"bootstrap.servers": f"localhost:{broker.port}"})
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"valid_from": NOW - 3 * DAY, "valid_for": DAY}, "certificate has expired"),
+        ({"valid_from": NOW + DAY}, "not yet valid"),
+    ],
+)
+def test_a_node_whose_own_certificate_is_not_valid_now_does_not_start_and_says_why(
+    changes: dict[str, Any], says: str
+) -> None:
+    security = Security("SSL")
+    own = own_store(security, "node", ["127.0.0.1", "localhost"], **changes)
+
+    async def run() -> None:
+        with pytest.raises(BrokerError, match=says):
+            async with AsyncBroker(security=security, config=own):
+                pass
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("name", ["missing.pem", "broken.pem"])
+def test_a_store_that_cannot_be_read_stops_the_start_and_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / "broken.pem").write_text("nothing")
+    prefix = "listener.name.ssl.ssl.keystore."
+
+    async def run() -> None:
+        config = {f"{prefix}type": "PEM", f"{prefix}location": str(tmp_path / name)}
+        with pytest.raises(BrokerError, match=r"ssl\.keystore\.location"):
+            async with AsyncBroker(security=FileStore(Security("SSL")), config=config):
+                pass
+
+    asyncio.run(run())
+
+
+# --- what TLS 1.2 allows and a listener does not
+
+
+def test_a_client_cannot_renegotiate() -> None:
+    """In TLS 1.2, a client could ask for one handshake after another, each of which costs the node far more than itself."""
+    security = Security("SSL")
+
+    async def run() -> None:
+        async with AsyncBroker({"t": 1}, security=security) as broker:
+            client = await asyncio.create_subprocess_exec(
+                *("openssl", "s_client", "-tls1_2", "-connect", f"{broker.host}:{broker.port}"),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+            )
+            assert client.stdin is not None and client.stdout is not None
+            try:
+                await asyncio.wait_for(client.stdout.readuntil(b"Verify return code"), 30)
+                client.stdin.write(b"R\n")
+                await client.stdin.drain()
+                shown = await asyncio.wait_for(client.stdout.read(), 30)
+            finally:
+                if client.returncode is None:
+                    client.kill()
+                await client.wait()
+            assert b"RENEGOTIATING" in shown and b"no renegotiation" in shown, shown
+            await ask(broker.client_config())
+
+    asyncio.run(run())
+
+
+# --- trust in clients, replaced at run time
+
+
+def test_dynamic_settings_replace_the_authority_of_clients() -> None:
+    other = Security("SSL", users={"alice": ""}, client_auth="required")
+
+    async def run() -> None:
+        async with AsyncBroker(security=CERTIFIED) as broker, Admin(broker.client_config("alice")) as admin:
+            known, new = (broker.client_config("alice") | own_store(each, "alice") for each in (CERTIFIED, other))
+            await ask(known)
+            with pytest.raises(REFUSED):
+                await ask(new)
+            prefix = "listener.name.ssl.ssl.truststore."
+            given = {"type": "PEM", "certificates": other.authority.pem}
+            ops = [AlterConfigOp(prefix + name, AlterConfigOpType.SET, text) for name, text in given.items()]
+            checked(await admin.incremental_alter_configs({ConfigResource.broker(1): ops}))
+            await ask(new)
+            with pytest.raises(REFUSED):
+                await ask(known)
+            await admin.describe_cluster()  # its connection is older than the change
+
+    asyncio.run(run())

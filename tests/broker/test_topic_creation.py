@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import logging
 from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from barnabas.broker.context import Listener, Peer
 from barnabas.broker.dispatch import dispatch
@@ -48,3 +51,17 @@ def test_the_controller_authorizes_the_client_and_names_it_in_the_audit_log(tmp_
         if line["node"] == 101 and line["api"] == "CreateTopics"
     ]
     assert found == [("User:alice", "c", "denied", "refused"), ("User:alice", "c", "done", "made")]
+
+
+def test_a_topic_that_another_broker_has_just_created_is_no_reason_to_warn(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        async with AsyncCluster(2, controllers=1) as cluster:
+            for each in (1, 2):
+                creation = cluster.nodes[each].topic_creation
+                creation.begin(["wanted"])
+                await creation.wait_done()
+
+    with caplog.at_level(logging.INFO, "barnabas.broker.topic_creation"):
+        asyncio.run(main())
+    (refused,) = [each for each in caplog.records if "creating the topic wanted failed" in each.getMessage()]
+    assert refused.levelno == logging.INFO

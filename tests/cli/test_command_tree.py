@@ -16,7 +16,7 @@ READS = (
     r"(topics|groups|users|quotas|configs|transactions|cluster|log-dirs) describe|\w+(-\w+)? list|offsets find|topics idle"
     r"|topics plan-partitions|configs (diff|history)|acls (audit|by-principal|by-resource|explain|test)|groups (members|state)"
     r"|transactions find-hanging|cluster (api-versions|brokers|features|safe-to-stop)|quorum status|reassign (plan|status)"
-    r"|plan|export|metadata \w+|doctor"
+    r"|plan|rehearse|export|metadata \w+|doctor"
 )
 EXCEPTIONS = {
     "records produce": "its input is what it changes; --dry-run checks it, and it asks nothing",

@@ -74,6 +74,8 @@ LINES = {
     "raw": "ListGroups",
     "metadata cat": "topics",
     "metadata diff": "--from 1",
+    "metadata mirror": "{mirror}",
+    "rehearse": "--kill 1",
 }
 """Arguments of commands that do not run without any."""
 
@@ -96,7 +98,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
     }
     for name, text in contents.items():
         (tmp_path / name).write_text(text)
-    return {name: tmp_path / name for name in contents}
+    return {name: tmp_path / name for name in (*contents, "mirror")}
 
 
 @contextlib.contextmanager

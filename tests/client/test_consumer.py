@@ -355,6 +355,58 @@ async def _until(condition: Callable[[], bool]) -> None:
         await asyncio.sleep(0.02)
 
 
+@pytest.mark.parametrize(
+    ("protocol", "assignor"), [("classic", "range"), ("classic", "cooperative-sticky"), ("consumer", None)]
+)
+def test_partitions_are_revoked_only_when_what_was_read_is_processed(
+    broker: Broker, protocol: str, assignor: str | None
+) -> None:
+    topic = f"processed-{protocol}-{assignor}"
+    broker.create_topic(topic, 2)
+    how: dict[str, Any] = {"group_id": topic, "group_protocol": protocol, "enable_auto_commit": "false"}
+    if assignor is not None:
+        how |= {"partition_assignment_strategy": assignor, "heartbeat_interval_ms": 50}
+    everything = {TopicPartition(topic, 0), TopicPartition(topic, 1)}
+
+    class CommittingListener:
+        """Ends the work on what was read before others read on."""
+
+        def __init__(self, consumer: Consumer):
+            self.consumer = consumer
+            self.revoked: list[TopicPartition] = []
+
+        async def on_partitions_revoked(self, partitions: list[TopicPartition]) -> None:
+            assert processed, "partitions were revoked while their records were processed"
+            await self.consumer.commit()
+            self.revoked += partitions
+
+    processed = False
+
+    async def main() -> None:
+        nonlocal processed
+        await write(broker, topic, 20, 2)
+        async with consumer_of(broker, **how) as first, consumer_of(broker, **how) as second:
+            listener = CommittingListener(first)
+            await first.subscribe([topic], listener)
+            seen = await read(first, 10)
+            await second.subscribe([topic])
+            await _until(lambda: first._subscription.is_revoking)
+            for _ in range(10):  # heartbeats go on: the member stays in the group
+                await asyncio.sleep(0.1)
+                assert first.assignment() == everything
+                assert not listener.revoked
+            processed = True
+            while not listener.revoked:
+                seen += await first.poll(20)
+                assert listener.revoked or len(seen) == 10, "no record comes before the revocation"
+            while len(seen) < 20:
+                seen += await second.poll(20)
+                seen += await first.poll(20)
+            assert sorted(int(record.value or b"") for record in seen) == list(range(20))
+
+    run(main)
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_listener_is_told_what_comes_and_goes(broker: Broker, protocol: str) -> None:
     topic = f"told-{protocol}"
@@ -490,6 +542,25 @@ def test_a_member_that_does_not_poll_leaves(broker: Broker) -> None:
             await _until(lambda: len(consumer.assignment()) == 1)
             polling.cancel()
             await asyncio.wait([polling])
+
+    run(main)
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_member_that_waits_for_a_record_is_polling(broker: Broker, protocol: str) -> None:
+    topic = f"patient-{protocol}"
+    broker.create_topic(topic, 1)
+
+    async def main() -> None:
+        how = {"group_id": topic, "max_poll_interval_ms": 300, "group_protocol": protocol}
+        async with consumer_of(broker, [topic], **how) as consumer:
+            waiting = asyncio.create_task(consumer.getone())
+            await _until(lambda: len(consumer.assignment()) == 1)
+            await asyncio.sleep(1)  # several times as long
+            assert not waiting.done()
+            assert len(consumer.assignment()) == 1
+            await write(broker, topic, 1)
+            assert (await asyncio.wait_for(waiting, 30)).offset == 0
 
     run(main)
 

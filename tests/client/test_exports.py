@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import barnabas.client
-from barnabas.client import Admin, Consumer, Producer, sync
+from barnabas.client import Admin, Consumer, Producer, ShareConsumer, sync
 
 SOURCE = Path(barnabas.client.__file__).read_text()
 BUILT_IN = {
@@ -49,7 +49,9 @@ def names_in(cls: type) -> set[str]:
     return {name for text in texts for name in re.findall(r"[A-Za-z]\w*", text)} - BUILT_IN
 
 
-@pytest.mark.parametrize("cls", [Admin, Producer, Consumer, sync.Admin, sync.Producer, sync.Consumer])
+@pytest.mark.parametrize(
+    "cls", [Admin, Producer, Consumer, ShareConsumer, sync.Admin, sync.Producer, sync.Consumer, sync.ShareConsumer]
+)
 def test_what_users_pass_and_receive_is_exported(cls: type) -> None:
     seen: set[str] = set()
     wanted = names_in(cls)

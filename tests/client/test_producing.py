@@ -50,8 +50,31 @@ def filled(queue: PartitionQueue, batches: int, records: int = 2) -> list[Batch]
     return list(queue.waiting)
 
 
-def test_batches_get_sequences_in_order_and_no_more_than_five_are_under_way() -> None:
+def known() -> PartitionQueue:
+    """A queue whose partition has a batch of the producer already."""
     queue = PartitionQueue(PLACE)
+    queue.known_id = PRODUCER[0]
+    return queue
+
+
+def test_a_partition_that_does_not_know_the_producer_gets_one_batch_at_first() -> None:
+    queue = PartitionQueue(PLACE)
+    first, second, third, _ = filled(queue, 4)
+    assert queue.drain(PRODUCER) is first
+    assert not queue.may_drain(PRODUCER)  # if the first were refused, any sequence number would be accepted
+    queue.put_back(first)
+    assert queue.drain(PRODUCER) is first
+    queue.acked(first, 0)
+    assert queue.drain(PRODUCER) is second
+    assert queue.may_drain(PRODUCER)
+    queue.acked(second, 2)
+    assert queue.may_drain((8, 0))  # another producer id is as unknown as the first one was
+    assert queue.drain((8, 0)) is third
+    assert not queue.may_drain((8, 0))
+
+
+def test_batches_get_sequences_in_order_and_no_more_than_five_are_under_way() -> None:
+    queue = known()
     batches = filled(queue, 7)
     while queue.waiting and queue.may_drain(PRODUCER):
         queue.drain(PRODUCER)

@@ -39,7 +39,7 @@ class Seen:
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("producer_byte_rate", 100_000.0), ("consumer_byte_rate", 100_000.0), ("request_percentage", 0.5)],
+    [("producer_byte_rate", 100_000.0), ("consumer_byte_rate", 100_000.0), ("request_percentage", 0.2)],
 )
 def test_all_records_arrive_and_no_request_is_sent_too_early(
     monkeypatch: pytest.MonkeyPatch, key: str, value: float

@@ -56,3 +56,34 @@ def test_ending_nothing_returns_at_once() -> None:
         await shared.end([None])
 
     asyncio.run(main())
+
+
+def test_who_is_cancelled_while_a_task_is_stopped_is_cancelled() -> None:
+    async def main() -> None:
+        is_ending, may_end = asyncio.Event(), asyncio.Event()
+        task = asyncio.create_task(_slow_to_end(is_ending, may_end))
+        await asyncio.sleep(0)
+        caller = asyncio.create_task(shared.stop(task))
+        await is_ending.wait()
+        caller.cancel()
+        await asyncio.wait([caller])
+        assert caller.cancelled() and not task.done()
+        may_end.set()
+        await asyncio.wait([task])
+
+    asyncio.run(main())
+
+
+def test_a_stopped_task_is_over_and_an_error_that_ended_it_before_is_raised() -> None:
+    async def broken() -> None:
+        raise OSError("broken")
+
+    async def main() -> None:
+        waiting, failed = asyncio.create_task(asyncio.Event().wait()), asyncio.create_task(broken())
+        await asyncio.sleep(0)
+        await shared.stop(waiting)
+        assert waiting.cancelled()
+        with pytest.raises(OSError, match="broken"):
+            await shared.stop(failed)
+
+    asyncio.run(main())

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import uvloop
 
-from barnabas.client import CallTimeoutError, Cluster, TlsError
+from barnabas.client import CallTimeoutError, Cluster, TlsError, tls
+from barnabas.config.values import ConfigError
 from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from tests.client.certificates import PASSWORD, Certificates, make_certificates
 from tests.client.peers import Asked, answering, one_broker, peer, ranges
@@ -110,3 +111,41 @@ def test_a_peer_that_does_not_speak_tls_is_named(certificates: Certificates, loo
 def test_a_peer_that_speaks_tls_hangs_up_on_a_client_that_does_not(certificates: Certificates) -> None:
     with pytest.raises(CallTimeoutError, match="does the listener require TLS or SASL"):
         call(server(certificates.server_store), {"default.api.timeout.ms": 300})
+
+
+def test_a_trusted_certificate_needs_no_authority(certificates: Certificates, tmp_path: Path) -> None:
+    """As in Java: a store may have the certificate of the node itself, or of an authority in between, and nothing else."""
+    own = certificates.server_store.read_text()
+    trusted = tmp_path / "node.pem"
+    trusted.write_text(own[own.index("-----BEGIN CERTIFICATE") :])
+    call(server(certificates.server_store), trusting(trusted))
+    with pytest.raises(TlsError, match="not accepted"):
+        call(server(certificates.misnamed_store), trusting(trusted, ssl_endpoint_identification_algorithm=""))
+
+
+def test_names_beside_certificates_may_be_in_any_language(certificates: Certificates, tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle.pem"
+    authorities = (certificates.other_authority.read_text(), certificates.authority.read_text())
+    bundle.write_text(
+        "".join(f"F\u0151tan\u00fas\u00edtv\u00e1ny\n=====\n{each}" for each in authorities), encoding="utf-8"
+    )
+    call(server(certificates.server_store), trusting(bundle))
+
+
+def test_a_store_that_is_gone_between_two_looks_is_an_error_of_the_setting(
+    certificates: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node looks at its stores while somebody replaces them, and must go on looking."""
+    store = tmp_path / "store.pem"
+    store.write_bytes(certificates.server_store.read_bytes())
+    read = tls._read
+
+    def read_once(key: str, location: str) -> bytes:
+        data = read(key, location)
+        store.unlink(missing_ok=True)
+        return data
+
+    monkeypatch.setattr(tls, "_read", read_once)
+    values = dict.fromkeys(tls.TLS_SETTINGS) | {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(store)}
+    with pytest.raises(ConfigError, match=r"ssl\.keystore\.location"):
+        tls.server_context(values, client_auth="none")

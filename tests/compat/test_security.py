@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,11 +11,13 @@ import aiokafka
 import kafka
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
+from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from barnabas import client
+from barnabas.security.oauth.unsecured import make_token
 from barnabas.testing import Broker, Security
 
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 USERS = {"alice": "wonder, land=1", "bob": "builder"}
 SECURED = [
     pytest.param(Security("SSL", users=USERS, client_auth="required"), id="SSL"),
@@ -33,11 +36,23 @@ def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
         yield running
 
 
-def in_other_names(broker: Broker, user: str = "alice") -> dict[str, Any]:
-    """The settings of aiokafka and kafka-python."""
+class TokenOfKafkaPython(AbstractTokenProvider):  # type: ignore[misc]  # without types
+    def token(self) -> str:
+        return make_token({"unsecuredLoginStringClaim_sub": "alice"}, int(time.time() * 1000))
+
+
+class TokenOfAiokafka(aiokafka.abc.AbstractTokenProvider):  # type: ignore[misc]
+    async def token(self) -> str:
+        return make_token({"unsecuredLoginStringClaim_sub": "alice"}, int(time.time() * 1000))
+
+
+def in_other_names(broker: Broker, provider: type, user: str = "alice") -> dict[str, Any]:
+    """The settings of aiokafka and kafka-python. `provider` gives tokens for OAUTHBEARER."""
     config = broker.client_config(user)
     named = {"security_protocol": config["security.protocol"], "ssl_context": broker.ssl_context(user)}
-    if "sasl.mechanism" in config:
+    if config.get("sasl.mechanism") == "OAUTHBEARER":
+        named |= {"sasl_mechanism": "OAUTHBEARER", "sasl_oauth_token_provider": provider()}
+    elif "sasl.mechanism" in config:
         named |= {
             "sasl_mechanism": config["sasl.mechanism"],
             "sasl_plain_username": config["sasl.username"],
@@ -58,14 +73,14 @@ def test_confluent_kafka(broker: Broker) -> None:
 
 
 def test_kafka_python(broker: Broker) -> None:
-    producer = kafka.KafkaProducer(**in_other_names(broker))
+    producer = kafka.KafkaProducer(**in_other_names(broker, TokenOfKafkaPython))
     assert producer.send("t", b"kafka-python").get(WAIT_S).offset >= 0
     producer.close()
 
 
 def test_aiokafka(broker: Broker) -> None:
     async def run() -> None:
-        producer = aiokafka.AIOKafkaProducer(**in_other_names(broker))
+        producer = aiokafka.AIOKafkaProducer(**in_other_names(broker, TokenOfAiokafka))
         await producer.start()
         try:
             assert (await producer.send_and_wait("t", b"aiokafka")).offset >= 0
@@ -84,8 +99,8 @@ def test_our_own_client(broker: Broker) -> None:
 
 
 def test_a_wrong_password_is_told_to_the_client(broker: Broker) -> None:
-    if "sasl.mechanism" not in broker.client_config():
-        pytest.skip("certificates have no password")
+    if broker.client_config().get("sasl.mechanism", "OAUTHBEARER") == "OAUTHBEARER":
+        pytest.skip("certificates and tokens without a signature have no password")
     errors: list[Any] = []
     wrong = broker.librdkafka_config() | {"sasl.password": "wrong", "error_cb": errors.append}
     producer = Producer(wrong)

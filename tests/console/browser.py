@@ -6,13 +6,16 @@ Its one rule: a test that leaves a message on the browser's console fails, unles
 from __future__ import annotations
 
 import shutil
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import axe_core_python
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
@@ -23,6 +26,8 @@ CHROMEDRIVER = shutil.which("chromedriver")
 WAIT_S = 30.0
 PHONE, DESKTOP = (390, 844), (1440, 900)
 _AXE = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text()
+_MAX_REPLACED = 5
+_MAX_TABS = 200
 _RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
 
 
@@ -64,7 +69,13 @@ class Browser:
             {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False},
         )
         self.driver.execute_cdp_cmd(
-            "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+            "Emulation.setEmulatedMedia",
+            {
+                "features": [
+                    {"name": "prefers-color-scheme", "value": theme},
+                    {"name": "prefers-reduced-motion", "value": "reduce"},  # no colours between two
+                ]
+            },
         )
 
     def start(self, *entries: ClusterEntry, **settings: Any) -> RunningConsole:
@@ -91,7 +102,9 @@ class Browser:
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def texts(self, selector: str) -> list[str]:
-        return [each.text for each in self.every(selector)]
+        """The texts of all elements at one moment: a live update may replace them between two questions."""
+        script = "return [...document.querySelectorAll(arguments[0])].map((each) => each.innerText.trim())"
+        return list(self.driver.execute_script(script, selector))
 
     def wait_for(self, text: str, selector: str = "body") -> None:
         """Wait until a part of the page has this text."""
@@ -106,6 +119,10 @@ class Browser:
             lambda driver: text not in driver.execute_script(script, selector), f"still {text!r}"
         )
 
+    def wait_at(self, part: str) -> None:
+        """Wait until the address has this part: other pages may have the same headings."""
+        WebDriverWait(self.driver, WAIT_S).until(lambda driver: part in driver.current_url, f"not at {part}")
+
     # --- doing
 
     def click(self, selector: str) -> None:
@@ -113,7 +130,13 @@ class Browser:
         self.one(selector).click()
 
     def press(self, text: str) -> None:
-        """Press the button or follow the link with this text."""
+        """Press the button or follow the link with this text. A live update may replace it meanwhile."""
+        for _ in range(_MAX_REPLACED):
+            with suppress(StaleElementReferenceException):
+                return self._press(text)
+        raise AssertionError(f"the button {text!r} is replaced again and again")
+
+    def _press(self, text: str) -> None:
         found = [each for each in self.every("button, a") if each.text.strip() == text and each.is_displayed()]
         assert found, f"no button {text!r} on {self.driver.current_url}: {self.text()}"
         self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", found[0])
@@ -130,6 +153,18 @@ class Browser:
         field.clear()
         field.send_keys(value)
 
+    def type(self, *keys: str) -> None:
+        """Press keys, wherever the focus is."""
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    def tab_to(self, selector: str) -> None:
+        """Move the focus with the keyboard until such an element has it."""
+        for _ in range(_MAX_TABS):
+            self.type(Keys.TAB)
+            if self.driver.execute_script("return document.activeElement.matches(arguments[0])", selector):
+                return
+        raise AssertionError(f"the keyboard does not reach {selector}")
+
     # --- judging
 
     def messages(self) -> list[str]:
@@ -145,6 +180,16 @@ class Browser:
             _RULES,
         )
         return [f"{each['id']}: {node['html']} {node['failureSummary']}" for each in found for node in each["nodes"]]
+
+    def look_at(self, address: str, *texts: str) -> None:
+        """Open a page wide and light, and narrow and dark: it has these texts, is accessible, and fits."""
+        for size, theme in ((PHONE, "dark"), (DESKTOP, "light")):
+            self.show(size, theme)
+            self.open(address)
+            for text in texts:
+                self.wait_for(text, "main")
+            assert self.violations() == []
+            assert not self.is_too_wide()
 
     def is_too_wide(self) -> bool:
         """Whether the page as a whole scrolls sideways."""

@@ -42,7 +42,7 @@ class RunningConsole:
     """A console on a free port. `settings` has its port once it runs."""
 
     def __init__(self, *entries: ClusterEntry, **settings: Any) -> None:
-        self.settings = ConsoleSettings(entries, TOKEN, **{"port": 0, **settings})
+        self.settings = ConsoleSettings(entries, TOKEN, **{"port": 0, "patience_s": 60.0, **settings})
         self._loop = asyncio.new_event_loop()
         self._started, self._stop = threading.Event(), asyncio.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)

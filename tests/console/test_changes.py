@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import html
+import json
+import shlex
 from collections.abc import Iterator
 
 import pytest
+from selenium.webdriver.common.keys import Keys
 
 from barnabas.client.admin.config_values import ConfigResource
+from barnabas.client.admin.topics import NewTopic
 from barnabas.client.records import TopicPartition
 from barnabas.client.sync import Admin, Producer
 from barnabas.console.app import FORMS as APP_FORMS
+from barnabas.security.acl import AclFilter, AclOperation, AclPermissionType, PatternType
 from barnabas.testing import Broker
+from tests.client.admin.group_scenes import WITHOUT_VERIFICATION, hang
+from tests.command_line import invoke
 from tests.console.browser import Browser
 from tests.console.running_console import NAME, RunningConsole, entry
 from tests.console.shop import AUTHORIZED, allow
@@ -45,6 +53,13 @@ def broker() -> Iterator[Broker]:
 
 
 @pytest.fixture
+def unverified() -> Iterator[Broker]:
+    """A broker that does not ask the coordinator whether a transaction exists."""
+    with Broker({"hung": 1}, config=WITHOUT_VERIFICATION) as broker:
+        yield broker
+
+
+@pytest.fixture
 def admin(broker: Broker) -> Iterator[Admin]:
     with Admin({"bootstrap.servers": broker.bootstrap_servers}) as admin:
         yield admin
@@ -67,10 +82,17 @@ def test_all_forms_are_in_this_list() -> None:
     [
         ("/topics", {"topic": "x", "partitions": "many"}, "partitions must be a number"),
         ("/topics", {"topic": "x", "configs": "no sign"}, "must be NAME=VALUE"),
+        ("/topics", {"topic": "x", "partitions": "99999999999"}, "from 0 to 2,147,483,647"),
+        ("/topics", {"topic": "x", "replication_factor": "99999"}, "from 0 to 32,767"),
+        ("/topics/orders/partitions", {"partitions": "-1"}, "partitions must be a number from 0"),
         ("/topics/orders/records", {"partition": "\u0663"}, "partition must be a number"),
-        ("/group/reset", {"id": "g", "rule": "offset", "value": "far"}, "invalid literal"),
+        ("/group/reset", {"id": "g", "rule": "offset", "value": "far"}, "the offset must be a number, not"),
         ("/group/reset", {"id": "g", "rule": "none"}, "no such rule"),
         ("/reassignments", {"goal": "drain"}, "say which brokers"),
+        ("/reassignments", {"goal": "add", "brokers": "a"}, "a broker must be a number"),
+        ("/reassignments", {"goal": "factor", "factor": "x"}, "the replication factor must be a number"),
+        ("/reassignments/throttle", {"rate": ""}, "is not a size"),
+        ("/transactions/fence", {}, "the transactional id is missing"),
         ("/reassignments/cancel", {"topic": "orders", "partition": "x"}, "partition must be a number"),
         ("/reassignments/throttle", {"rate": "fast"}, "fast"),
         ("/access/acl", {"principal": "User:a", "resource": "topic:orders"}, "at least one operation"),
@@ -91,10 +113,94 @@ def test_a_wrong_field_is_refused_with_its_reason(broker: Broker, path: str, for
         assert (refused.status, said in refused.text) == (400, True), refused.text
 
 
+def test_what_is_not_possible_is_no_failure_of_the_cluster_and_leads_back(broker: Broker) -> None:
+    with RunningConsole(entry(broker), allow_changes=True) as console:
+        form = {"form_token": console.enter().form_token(), "rule": "earliest", "id": "nobody"}
+        page = f"/c/{NAME}/group?id=nobody"
+        refused = console.request("POST", f"/c/{NAME}/group/reset", form, {"Referer": f"{console.url}{page}"})
+        assert refused.status == 409
+        assert "has no offsets" in refused.text
+        assert f'href="{page}" data-back' in refused.text
+        elsewhere = console.request("POST", f"/c/{NAME}/group/reset", form, {"Referer": "http://evil.example/x"})
+        assert "evil" not in elsewhere.text
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/topics/nothing",
+        "/topics/nothing/records",
+        "/topics/orders/records?partition=99999999999",
+        "/group?id=nobody",
+        "/brokers/99999999999999999999",
+    ],
+)
+def test_what_is_not_there_is_not_found(broker: Broker, path: str) -> None:
+    with RunningConsole(entry(broker)) as console:
+        page = console.enter().get(f"/c/{NAME}{path}")
+        assert page.status == 404
+        assert "does not answer" not in page.text
+
+
+def test_the_command_that_deletes_acls_selects_those_of_the_plan_and_no_others(broker: Broker, admin: Admin) -> None:
+    entries = [allow("User:dave", "orders", each) for each in (AclOperation.READ, AclOperation.WRITE)]
+    others = [
+        entries[0]._replace(host="10.0.0.1"),
+        entries[0]._replace(pattern_type=PatternType.PREFIXED),
+        entries[0]._replace(permission=AclPermissionType.DENY),
+    ]
+    admin.create_acls([*entries, *others])
+    form = {"resource": "topic:orders", "principal": "User:dave", "operations": "READ WRITE"}
+    with RunningConsole(entry(broker), allow_changes=True) as console:
+        planned = console.enter().post(f"/c/{NAME}/access/acl/delete", **form)
+        page = html.unescape(console.get(planned.headers["location"]).text)
+    command = page.partition('id="command">')[2].partition("<")[0]
+    for each in command.split(" && "):
+        invoke(*shlex.split(each)[1:], "--yes", code=0)
+    assert set(admin.describe_acls()) == set(others)
+    admin.delete_acls([AclFilter()])
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        {"key": "it's", "value": '{"a": 1}', "headers": "trace=t 1"},
+        {"key": "6b", "value": "ff00", "encoding": "hex", "partition": "0"},
+        {"key": "gone", "no_value": "1"},
+    ],
+)
+def test_the_command_that_writes_a_record_writes_the_one_of_the_plan(
+    broker: Broker, admin: Admin, form: dict[str, str]
+) -> None:
+    admin.create_topics([NewTopic("twice", 1)])
+    with RunningConsole(entry(broker), allow_changes=True) as console:
+        planned = console.enter().post(f"/c/{NAME}/topics/twice/records", **form).headers["location"]
+        page = html.unescape(console.get(planned).text)
+        command = page.partition('id="command">')[2].partition("</code>")[0]
+        console.post(planned)
+        line, _, produce = command.partition(" | ")
+        invoke(*shlex.split(produce)[1:], stdin=shlex.split(line)[2], code=0)
+        lines = console.get(f"/c/{NAME}/topics/twice/records/download?offset=0").text.splitlines()
+    records = [
+        {name: value for name, value in json.loads(each).items() if name not in ("offset", "timestamp")}
+        for each in lines
+    ]
+    assert len(records) == 2
+    assert records[0] == records[1]
+    admin.delete_topics(["twice"])
+
+
+@pytest.mark.parametrize("growth", ["x", "nan", "inf", "-1", "0"])
+def test_a_growth_that_is_no_factor_is_said(broker: Broker, growth: str) -> None:
+    with RunningConsole(entry(broker)) as console:
+        page = console.enter().get(f"/c/{NAME}/topics/orders?tab=changes&throughput=5MB&growth={growth}")
+        assert (page.status, "must be a number above 0" in page.text) == (200, True)
+
+
 def confirm(browser: Browser, name: str | None = None) -> None:
     """Confirm the plan that is shown."""
-    browser.wait_for("Plan", "main h2")
-    assert "barnabas " in browser.one("#command").text
+    browser.wait_at("/changes/")
+    browser.wait_for("barnabas ", "#command")
     if name is not None:
         browser.fill("name", name)
     browser.press("Carry out")
@@ -150,6 +256,27 @@ class TestInABrowser:
         confirm(browser, "made")
         browser.wait_for("Done", "main")
         assert "made" not in {each.name for each in admin.list_topics()}
+
+    def test_a_topic_is_created_and_deleted_with_the_keyboard_alone(
+        self, broker: Broker, browser: Browser, admin: Admin
+    ) -> None:
+        console = browser.start(entry(broker), allow_changes=True)
+        browser.open(f"{console.base}/topics")
+        browser.tab_to("#create summary")
+        browser.type(Keys.ENTER)
+        browser.tab_to("#create [name=topic]")
+        browser.type("by-keyboard", Keys.ENTER)
+        browser.wait_for("create topic by-keyboard", "#steps")
+        browser.tab_to("main form button.main")
+        browser.type(Keys.ENTER)
+        browser.wait_for("Done", "main")
+        browser.open(f"{console.base}/topics/by-keyboard?tab=changes")
+        browser.tab_to("form[action$='/delete'] button")
+        browser.type(Keys.ENTER)
+        browser.wait_for("To confirm, type", "main")
+        browser.type("by-keyboard", Keys.ENTER)  # the field has the focus
+        browser.wait_for("Done", "main")
+        assert "by-keyboard" not in {each.name for each in admin.list_topics()}
 
     def test_a_topic_that_the_cluster_refuses_is_not_created(self, broker: Broker, browser: Browser) -> None:
         console = browser.start(entry(broker), allow_changes=True)
@@ -244,6 +371,20 @@ class TestInABrowser:
             browser.wait_for("Done", "main")
         states = {each.transactional_id: each.state for each in admin.list_transactions()}
         assert states["forgotten"] in ("CompleteAbort", "Empty")
+
+    def test_a_hanging_transaction_is_a_finding_and_is_aborted(self, unverified: Broker, browser: Browser) -> None:
+        offset = hang(unverified.bootstrap_servers, "hung", 0, producer_id=4711, age_s=3600)
+        console = browser.start(entry(unverified), allow_changes=True)
+        browser.wait_for("hung-0", ".findings")
+        browser.open(f"{console.base}/transactions")
+        browser.wait_for(f"hangs from offset {offset} on", "#live")
+        assert f"--start-offset {offset}" in browser.one("#abort-1").text
+        assert browser.violations() == []
+        browser.press("Abort it")
+        confirm(browser, "hung")
+        browser.wait_for("Done: 1 item", "main")
+        browser.press("Back")
+        browser.wait_gone("hangs from offset", "#live")
 
     def test_a_plan_is_carried_out_once_and_only_by_its_session(self, broker: Broker, browser: Browser) -> None:
         console = browser.start(entry(broker), allow_changes=True)

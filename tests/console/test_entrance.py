@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import base64
 import datetime
+import html
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from selenium.webdriver.common.keys import Keys
 
+from barnabas.client.admin.config_values import AlterConfigOp, AlterConfigOpType, ConfigResource
+from barnabas.client.admin.users import ScramMechanism, ScramUpsertion
 from barnabas.client.sync import Admin
 from barnabas.console.security.guard import CONTENT_SECURITY_POLICY
 from barnabas.console.security.sessions import IDLE_S, MAX_SESSIONS, Attempts, Login, Sessions
 from barnabas.console.server import lines_of
 from barnabas.console.settings import ClusterEntry, ConsoleError, ConsoleSettings
 from barnabas.operations.security.certificates import Authority
-from barnabas.security.acl import AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
 from barnabas.testing import Broker, Security
+from tests.console.browser import DESKTOP, Browser
 from tests.console.running_console import NAME, TOKEN, RunningConsole, entry
+from tests.console.shop import allow
 
 
 @pytest.fixture(scope="module")
@@ -226,26 +232,16 @@ AUTHORIZED = {
 }
 
 
+USERS = {"admin": "admin-secret", "alice": "alice-secret", "bob": 'b"o\\b secret'}
+ACLS = [allow("User:alice", "orders"), allow("User:bob", "payments")]
+
+
 @pytest.fixture(scope="module")
 def secured() -> Iterator[Broker]:
     """A broker on which alice may read orders, bob may read payments, and admin everything."""
-    users = {"admin": "admin-secret", "alice": "alice-secret", "bob": 'b"o\\b secret'}
-    with Broker(topics={"orders": 1, "payments": 1}, security=Security(users=users), config=AUTHORIZED) as broker:
+    with Broker(topics={"orders": 1, "payments": 1}, security=Security(users=USERS), config=AUTHORIZED) as broker:
         with Admin(broker.client_config("admin")) as admin:
-            admin.create_acls(
-                [
-                    AclEntry(
-                        ResourceType.TOPIC,
-                        topic,
-                        PatternType.LITERAL,
-                        f"User:{user}",
-                        "*",
-                        AclOperation.READ,
-                        AclPermissionType.ALLOW,
-                    )
-                    for user, topic in (("alice", "orders"), ("bob", "payments"))
-                ]
-            )
+            admin.create_acls(ACLS)
         yield broker
 
 
@@ -260,45 +256,100 @@ def log_in(console: RunningConsole, user: str, password: str) -> int:
     return console.request("POST", f"/login/{NAME}", {"user": user, "password": password, "next": f"/c/{NAME}"}).status
 
 
-def test_users_log_in_with_their_own_password_and_see_what_they_may_see(secured: Broker) -> None:
-    with RunningConsole(secured_entry(secured)) as console:
-        assert "Log in to test" in console.get(f"/c/{NAME}").text
-        assert console.get(f"/?token={TOKEN}").status == 303
-        assert console.get(f"/c/{NAME}/topics").status == 401, "the token is no login"
-        assert log_in(console, "alice", "wrong") == 403
-        assert console.get(f"/c/{NAME}/topics").status == 401
-        assert log_in(console, "alice", "alice-secret") == 303
-        page = console.get(f"/c/{NAME}/topics").text
-        assert "/topics/orders" in page
-        assert "/topics/payments" not in page
-        assert "alice-secret" not in page
-        assert console.get(f"/c/{NAME}/topics/payments").status == 503
+class TestLogins:
+    def test_users_log_in_with_their_own_password_and_see_what_they_may_see(self, secured: Broker) -> None:
+        with RunningConsole(secured_entry(secured)) as console:
+            assert "Log in to test" in console.get(f"/c/{NAME}").text
+            assert console.get(f"/?token={TOKEN}").status == 303
+            assert console.get(f"/c/{NAME}/topics").status == 401, "the token is no login"
+            assert log_in(console, "alice", "wrong") == 403
+            assert console.get(f"/c/{NAME}/topics").status == 401
+            assert log_in(console, "alice", "alice-secret") == 303
+            page = console.get(f"/c/{NAME}/topics").text
+            assert "/topics/orders" in page
+            assert "/topics/payments" not in page
+            assert "alice-secret" not in page
+            assert console.get(f"/c/{NAME}/topics/payments").status == 404
 
+    def test_an_answer_of_one_user_is_never_shown_to_another(self, secured: Broker) -> None:
+        with RunningConsole(secured_entry(secured)) as console:
+            seen = {}
+            for user, password in (("alice", "alice-secret"), ("bob", 'b"o\\b secret'), ("admin", "admin-secret")):
+                console.cookies.clear()
+                assert log_in(console, user, password) == 303
+                seen[user] = set(re.findall(r"/topics/(orders|payments)", console.get(f"/c/{NAME}/topics").text))
+            assert seen == {"alice": {"orders"}, "bob": {"payments"}, "admin": {"orders", "payments"}}
 
-def test_an_answer_of_one_user_is_never_shown_to_another(secured: Broker) -> None:
-    with RunningConsole(secured_entry(secured)) as console:
-        seen = {}
-        for user, password in (("alice", "alice-secret"), ("bob", 'b"o\\b secret'), ("admin", "admin-secret")):
+    def test_the_keys_of_another_users_answers_are_useless(self, secured: Broker) -> None:
+        with RunningConsole(secured_entry(secured)) as console:
+            assert log_in(console, "admin", "admin-secret") == 303
+            keys = re.findall(r'data-keys="([^"]+)"', console.get(f"/c/{NAME}/access").text)[0]
             console.cookies.clear()
-            assert log_in(console, user, password) == 303
-            seen[user] = set(re.findall(r"/topics/(orders|payments)", console.get(f"/c/{NAME}/topics").text))
-        assert seen == {"alice": {"orders"}, "bob": {"payments"}, "admin": {"orders", "payments"}}
+            assert log_in(console, "alice", "alice-secret") == 303
+            stream = console.get(f"/c/{NAME}/events?keys={keys}")
+            assert stream.text.startswith("event: gone")
+
+    def test_a_change_needs_the_right_of_the_user(self, secured: Broker) -> None:
+        with RunningConsole(secured_entry(secured), allow_changes=True) as console:
+            assert log_in(console, "alice", "alice-secret") == 303
+            planned = console.post(f"/c/{NAME}/topics/orders/delete")
+            assert planned.status == 303
+            done = console.post(planned.headers["location"], name="orders")
+            assert "TOPIC_AUTHORIZATION_FAILED" in console.get(done.headers["location"]).text
 
 
-def test_the_keys_of_another_users_answers_are_useless(secured: Broker) -> None:
-    with RunningConsole(secured_entry(secured)) as console:
-        assert log_in(console, "admin", "admin-secret") == 303
-        keys = re.findall(r'data-keys="([^"]+)"', console.get(f"/c/{NAME}/access").text)[0]
-        console.cookies.clear()
-        assert log_in(console, "alice", "alice-secret") == 303
-        stream = console.get(f"/c/{NAME}/events?keys={keys}")
-        assert stream.text.startswith("event: gone")
+@pytest.mark.browser
+class TestLoginsInABrowser:
+    def test_two_users_in_two_browsers_each_see_what_they_may_see(self, secured: Broker, browser: Browser) -> None:
+        console = browser.consoles.enter_context(RunningConsole(secured_entry(secured)))
+        other = Browser()
+        try:
+            other.show(DESKTOP)
+            for each, user, own in ((browser, "alice", "orders"), (other, "bob", "payments")):
+                each.open(f"{console.base}/topics?sort=-size")
+                each.wait_for("Log in to test", "h1")
+                assert each.violations() == []
+                for password in ("wrong", USERS[user]):
+                    each.fill("user", user)
+                    each.fill("password", password)
+                    each.type(Keys.ENTER)
+                    each.wait_for("Authentication failed" if password == "wrong" else own, "main")
+                assert each.driver.current_url.endswith("/topics?sort=-size"), "where the user wanted to go"
+                assert each.texts("#topics tbody th") == [own]
+                assert f"as {user}" in each.text()
+                refusals = each.messages()
+                assert all("401" in said or "403" in said for said in refusals), refusals
+            browser.press("Log out")
+            browser.wait_for("Log in to test", "h1")
+            browser.open(f"{console.base}/topics/orders")
+            browser.wait_for("Log in to test", "h1")
+            assert all("401" in said for said in browser.messages())
+            other.open(f"{console.base}/topics")
+            assert other.texts("#topics tbody th") == ["payments"]
+            other.open("about:blank")
+        finally:
+            other.close()
 
 
-def test_a_change_needs_the_right_of_the_user(secured: Broker) -> None:
-    with RunningConsole(secured_entry(secured), allow_changes=True) as console:
-        assert log_in(console, "alice", "alice-secret") == 303
-        planned = console.post(f"/c/{NAME}/topics/orders/delete")
-        assert planned.status == 303
-        done = console.post(planned.headers["location"], name="orders")
-        assert "TOPIC_AUTHORIZATION_FAILED" in console.get(done.headers["location"]).text
+def test_secrets_of_the_metadata_are_on_no_page(broker: Broker) -> None:
+    with Admin({"bootstrap.servers": broker.bootstrap_servers}) as admin:
+        salt = b"a salt to find"
+        admin.alter_user_scram_credentials([ScramUpsertion("carol", ScramMechanism.SCRAM_SHA_512, "secret", salt=salt)])
+        op = AlterConfigOp("ssl.keystore.password", AlterConfigOpType.SET, "password-to-find")
+        admin.incremental_alter_configs({ConfigResource.broker(1): [op]})
+    hidden = ("password-to-find", base64.b64encode(salt).decode()[:-3], salt.hex(), salt.decode())
+    with RunningConsole(entry(broker)) as console:
+        console.enter()
+        seen, wanted = set(), ["/metadata"]
+        while wanted:
+            path = wanted.pop()
+            page = console.get(f"/c/{NAME}{path}").text
+            assert not [each for each in hidden if each in page], path
+            seen.add(path)
+            below = [html.unescape(each) for each in re.findall(rf'href="/c/{NAME}(/metadata\?path=[^"]+)"', page)]
+            wanted += [each for each in below if each not in seen and ("scram" in each or "config" in each)]
+        assert any("carol" in each for each in seen), seen
+        for path in ("/metadata?tab=log", "/history?routine=1", "/metadata?tab=difference&from=1", "/access?tab=users"):
+            page = console.get(f"/c/{NAME}{path}").text
+            assert "carol" in page or "difference" in path
+            assert not [each for each in hidden if each in page], path

@@ -7,7 +7,7 @@ from importlib import import_module
 
 import pytest
 
-MODULES = ("entrance", "formats", "listing", "settings", "security.hosts")
+MODULES = ("entrance", "formats", "forms", "listing", "pages.overview", "settings", "security.hosts")
 
 
 @pytest.mark.parametrize("name", MODULES)

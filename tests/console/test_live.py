@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,7 +12,7 @@ import pytest
 
 from barnabas.client.admin.topics import NewTopic
 from barnabas.client.sync import Admin
-from barnabas.console.links import ClientThread, Link
+from barnabas.console.links import MAX_IDLE_S, ClientThread, Link, Links
 from barnabas.console.live import MAX_PAUSE_AFTER_ERROR_S, MAX_PAUSE_S, Live, Question, _Entry
 from barnabas.console.settings import ClusterEntry
 from barnabas.testing import Broker
@@ -101,6 +102,22 @@ def test_an_error_keeps_the_last_value_and_a_change_makes_all_answers_new() -> N
     asyncio.run(main())
 
 
+def test_the_errors_of_questions_that_are_asked_together_are_those_of_one(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        live, link = Live(), NoCluster()
+        for group, said in (([OSError("gone"), OSError("too")], "gone"), ([OSError("gone"), KeyError("a")], "its log")):
+
+            async def fails(cluster: object, group: Sequence[Exception] = group) -> int:
+                raise ExceptionGroup("together", group)
+
+            answer = await live.answer(link, Question(said, fails, every_s=1000))
+            assert said in (answer.problem or "")
+        await live.close()
+
+    asyncio.run(main())
+    assert len(caplog.records) == 1, "what is expected is not logged"
+
+
 def test_answers_belong_to_their_link() -> None:
     async def main() -> None:
         live, one, other, asked = Live(), NoCluster("a"), NoCluster("b"), Asked()
@@ -113,6 +130,38 @@ def test_answers_belong_to_their_link() -> None:
         with live.watch(other.key, [first.key]) as event:
             assert event is None
         await live.close()
+
+    asyncio.run(main())
+
+
+def test_a_page_is_told_of_an_answer_that_came_before_it_listened() -> None:
+    async def main() -> None:
+        live, link, asked = Live(), NoCluster(), Asked()
+        answer = await live.answer(link, Question("q", asked, every_s=1000))
+        for shown_ms, is_new in ((0, True), (int(answer.at_s * 1000), False)):
+            with live.watch(link.key, [answer.key], [shown_ms]) as event:
+                assert event is not None
+                assert event.is_set() == is_new
+        await live.close()
+
+    asyncio.run(main())
+
+
+def test_a_client_that_nobody_uses_is_closed_and_its_answers_are_forgotten() -> None:
+    async def main() -> None:
+        links, live, asked = Links(), Live(), Asked()
+        used, idle = NoCluster("used"), NoCluster("idle")
+        links._links.update({each.key: each for each in (used, idle)})
+        answers = {each.key: await live.answer(each, Question("q", asked)) for each in (used, idle)}
+        idle.used_s -= MAX_IDLE_S + 1
+        gone = links.keep_only(set())
+        assert gone == [idle.key]
+        live.forget(gone)
+        for each in (used, idle):
+            with live.watch(each.key, [answers[each.key].key]) as event:
+                assert (event is None) == (each is idle)
+        await live.close()
+        await links.close()
 
     asyncio.run(main())
 
@@ -154,6 +203,8 @@ def test_ten_thousand_topics_are_listed_searched_and_sorted_a_page_at_a_time(bro
     with Admin({"bootstrap.servers": broker.bootstrap_servers}) as admin:
         for begin in range(0, MANY, 1000):
             admin.create_topics([NewTopic(f"topic-{number:05}", 1) for number in range(begin, begin + 1000)])
+        while len(admin.list_topics()) <= MANY:  # Apache Kafka makes their logs, and tells clients of them, bit by bit
+            time.sleep(0.5)
     console = browser.start(entry(broker))
     browser.open(f"{console.base}/topics")
     browser.wait_for("10,001 topics", "caption")
@@ -179,6 +230,13 @@ def test_several_clusters_are_in_one_console(broker: Broker, browser: Browser) -
         assert "of-another-cluster" in browser.text()
         browser.press("switch cluster")
         browser.wait_for("Clusters", "h1")
+
+
+def test_a_page_that_waited_long_enough_says_so_and_is_no_error(broker: Broker) -> None:
+    with RunningConsole(entry(broker), patience_s=0.0) as console:
+        page = console.enter().get(f"/c/{NAME}/topics")
+        assert page.status == 200
+        assert "has not answered yet" in page.text
 
 
 def test_drift_from_a_file_is_a_finding(broker: Broker, tmp_path: Path) -> None:
@@ -236,3 +294,27 @@ def test_a_question_that_fails_slowly_is_asked_again_soon() -> None:
     assert entry_of_live.pause_s == MAX_PAUSE_AFTER_ERROR_S
     entry_of_live.took_s = 0.1
     assert entry_of_live.pause_s == 5
+
+
+def test_only_the_first_visits_wait_for_an_answer_that_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    real = asyncio.wait
+
+    async def wait(tasks: Any, **options: Any) -> Any:
+        waits.append(options["timeout"])
+        return await real(tasks, **options)
+
+    async def main() -> None:
+        live, link, asked = Live(), NoCluster(), Asked()
+        asked.go.clear()
+        question = Question("q", asked, patience_s=0.05)
+        monkeypatch.setattr(asyncio, "wait", wait)
+        assert (await live.answer(link, question)).value is None
+        assert (await live.answer(link, question)).value is None
+        monkeypatch.undo()
+        asked.go.set()
+        await live.close()
+
+    asyncio.run(main())
+    assert 0 < waits[0] <= 0.05
+    assert waits[1] == 0, "the second visit waits no more"

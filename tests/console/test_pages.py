@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.wait import WebDriverWait
 
+from barnabas.console.pages import records
+from barnabas.operations.records.browsing import SearchStep
 from barnabas.testing import Broker
-from tests.console.browser import DESKTOP, PHONE, Browser
+from tests.console.browser import DESKTOP, PHONE, WAIT_S, Browser
 from tests.console.running_console import RunningConsole, entry
 from tests.console.shop import AUTHORIZED, HOSTILE, fill
 
 pytestmark = pytest.mark.browser
 
+LONG = "x" * 249
+"""The longest name that a topic may have."""
 CASES = "cases:\n  - principal: User:alice\n    resource: topic:orders\n    may: READ\n    mayNot: WRITE\n"
 PAGES = {
     "": "Brokers running",
@@ -33,7 +42,10 @@ PAGES = {
     "/groups": "billing",
     "/group?id=billing": "Positions",
     "/brokers": "active controller",
-    "/brokers/1": "Safe to stop?",
+    "/brokers/1": LONG,
+    f"/topics/{LONG}": "Eligible leaders",
+    f"/topics/{LONG}/records": "no records here",
+    f"/topics/{LONG}?tab=changes": "Delete the topic",
     "/quorum": "it is the only one",
     "/reassignments?goal=rebalance": "Nothing to move",
     "/access": "User:alice",
@@ -46,6 +58,11 @@ PAGES = {
     "/metadata": "image",
     "/metadata?path=image/topics/byName/orders": "byName",
     "/metadata?find=orders": "found",
+    "/metadata?path=image/topics/byName&as_of=2999-01-01": "the tree as it is now",
+    "/metadata?path=image/topics/byName/orders&as_of=3": "no",
+    "/metadata?as_of=soon": "is not an offset",
+    "/rehearsal": "Choose what happens",
+    "/rehearsal?do=kill:1": "Nothing was changed",
     "/metadata?tab=log": "ConfigRecord",
     "/metadata?tab=difference&from=5": "orders",
     "/transactions?topic=payments": "payments-writer",
@@ -55,7 +72,7 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
-    with Broker(topics={"orders": 3, "payments": 1}, config=AUTHORIZED) as broker:
+    with Broker(topics={"orders": 3, "payments": 1, LONG: 1}, config=AUTHORIZED) as broker:
         fill(broker)
         yield broker
 
@@ -74,13 +91,72 @@ def visitor(browser: Browser, console: RunningConsole) -> Browser:
 
 @pytest.mark.parametrize("path", PAGES)
 def test_a_page_shows_its_subject_is_accessible_and_fits(visitor: Browser, console: RunningConsole, path: str) -> None:
-    for size, theme in ((DESKTOP, "light"), (PHONE, "dark")):
+    visitor.look_at(console.base + path, PAGES[path])
+    assert visitor.driver.title != "owned"
+
+
+def test_pages_outside_of_a_cluster_are_accessible(browser: Browser, broker: Broker) -> None:
+    other = entry(broker, "other")
+    secured = replace(other, name="secured", settings={**other.settings, "security.protocol": "SASL_PLAINTEXT"})
+    console = browser.start(other, secured)
+    browser.wait_for("Clusters", "h1")
+    for path, text in {"/": "secured", "/c/secured": "Log in to secured", "/c/none": "no such cluster"}.items():
+        for size, theme in ((DESKTOP, "light"), (PHONE, "dark")):
+            browser.show(size, theme)
+            browser.open(console.url + path)
+            browser.wait_for(text)
+            assert browser.violations() == []
+            assert not browser.is_too_wide()
+    browser.driver.delete_all_cookies()
+    browser.open(f"{console.url}/c/other/topics")
+    browser.wait_for("token")
+    assert browser.violations() == []
+    assert all("401" in each or "404" in each for each in browser.messages()), "only that these pages are refusals"
+
+
+def test_a_plan_and_its_result_are_accessible(visitor: Browser, console: RunningConsole) -> None:
+    visitor.open(f"{console.base}/topics")
+    visitor.click("#create summary")
+    visitor.fill("topic", "planned")
+    visitor.press("Show the plan")
+    visitor.wait_for("create topic planned", "#steps")
+    for size, theme in ((DESKTOP, "dark"), (PHONE, "light")):
         visitor.show(size, theme)
-        visitor.open(console.base + path)
-        visitor.wait_for(PAGES[path], "main")
         assert visitor.violations() == []
         assert not visitor.is_too_wide()
-        assert visitor.driver.title != "owned"
+    visitor.press("Carry out")
+    visitor.wait_for("Done", "main")
+    assert visitor.violations() == []
+
+
+def test_on_a_phone_the_value_of_a_record_is_in_sight(visitor: Browser, console: RunningConsole) -> None:
+    visitor.show(PHONE)
+    visitor.open(f"{console.base}/topics/orders/records")
+    visitor.wait_for('"total"', "#live .records")
+    place = visitor.one("#live .records tbody td:nth-child(5)").rect
+    assert place["x"] + place["width"] <= PHONE[0]
+    assert place["width"] > PHONE[0] / 2
+
+
+def test_a_search_can_be_cancelled(visitor: Browser, console: RunningConsole, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = threading.Event()
+
+    async def slowly(*args: Any) -> AsyncIterator[SearchStep]:
+        yield SearchStep([], 10, 1000, 100, None)
+        while not held.is_set():
+            await asyncio.sleep(0.01)
+
+    monkeypatch.setattr("barnabas.console.pages.records.search", slowly)
+    visitor.open(f"{console.base}/topics/orders/records")
+    visitor.click("#search summary")
+    visitor.fill("where", "total>=171")
+    visitor.driver.execute_script("document.querySelector('form[data-search]').requestSubmit()")
+    visitor.wait_for("10 of 1,000 offsets read", "#search-state")
+    assert visitor.one("#search-progress").is_displayed()
+    visitor.click("#cancel-search")
+    visitor.wait_for("Cancelled", "#search-state")
+    WebDriverWait(visitor.driver, WAIT_S).until(lambda _: records._searches == 0, "the search goes on")
+    held.set()
 
 
 def test_names_and_values_of_others_never_run(visitor: Browser, console: RunningConsole) -> None:
@@ -116,6 +192,12 @@ def test_a_search_shows_what_it_finds_and_its_progress(visitor: Browser, console
     assert "3 found" in visitor.one("#search-state").text
     rows = visitor.texts("#search-results tbody tr")
     assert sorted(int(row.partition('"id": ')[2].partition(",")[0]) for row in rows) == [57, 58, 59]
+    address = visitor.driver.current_url
+    visitor.open("about:blank")
+    visitor.open(address)  # as somebody does who was sent it
+    visitor.wait_for("3 found", "#search-state")
+    visitor.wait_for("everything was read", "#search-state")
+    assert visitor.one("#search [name=where]").get_attribute("value") == "total>=171"
 
 
 def test_a_search_for_nonsense_is_refused(console: RunningConsole) -> None:

@@ -7,6 +7,7 @@ import pytest
 from barnabas.controller import brokers
 from barnabas.controller.heartbeats import BrokerState
 from barnabas.metadata.topics import UNASSIGNED_DIR
+from barnabas.steps import at_once
 from barnabas.wire import KafkaError, Uuid
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
@@ -184,7 +185,7 @@ def test_an_unfinalized_feature_must_allow_for_level_0() -> None:
 def test_the_kraft_version_counts_as_finalized() -> None:
     situation = Story().situation._replace(kraft_version=1)
     with pytest.raises(KafkaError) as refused:
-        brokers.register(situation, registration(), 4)
+        at_once(brokers.register(situation, registration(), 4))
     assert "finalized version 1 of kraft.version" in (refused.value.message or "")
 
 

@@ -8,16 +8,22 @@ from typing import Any
 import pytest
 
 from barnabas.config.resource_type import ConfigResourceType
-from barnabas.controller import acls, configs, elections, quotas, reassignments, scram, topics
+from barnabas.controller import acls, brokers, configs, elections, quotas, reassignments, scram, topics
 from barnabas.metadata.configs import ConfigResource
 from barnabas.metadata.image import Provenance
 from barnabas.metadata.replay import replay_in_slices
+from barnabas.metadata.topics import UNASSIGNED_DIR, VISITS_PER_STEP
 from barnabas.security.acl import AclEntry, AclFilter, AclOperation, AclPermissionType, PatternType, ResourceType
 from barnabas.steps import ROWS_PER_STEP
+from barnabas.wire import Uuid
 from barnabas.wire.messages.alter_user_scram_credentials import AlterUserScramCredentialsRequest
+from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
+from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
 from barnabas.wire.messages.create_partitions import CreatePartitionsRequest
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
-from tests.controller.situations import Story
+from barnabas.wire.records.metadata import BrokerRegistrationChangeRecord, PartitionChangeRecord
+from tests.broker.harness import CLUSTER_ID, register_broker
+from tests.controller.situations import Story, partition, topic
 from tests.counting import counted
 
 MANY = 1000
@@ -78,6 +84,62 @@ def test_a_decision_and_its_replay_pause_between_a_few_rows(story: Story, what: 
     records = [record for record, _ in result.records]
     _, pauses = counted(replay_in_slices(story.image, records, Provenance(10**6, 1, 1)))
     assert pauses >= len(records) // ROWS_PER_STEP
+
+
+DIRECTORY = register_broker(1).log_dirs[0]
+Feature = BrokerRegistrationRequest.Feature
+REGISTRATION = BrokerRegistrationRequest(
+    broker_id=1,
+    cluster_id=CLUSTER_ID,
+    incarnation_id=Uuid(b"next" * 4),
+    features=[
+        Feature(name="metadata.version", min_supported_version=7, max_supported_version=30),
+        Feature(name="eligible.leader.replicas.version", min_supported_version=0, max_supported_version=1),
+    ],
+    log_dirs=[DIRECTORY],
+)
+
+
+def heartbeat(**wishes: Any) -> BrokerHeartbeatRequest:
+    return BrokerHeartbeatRequest(broker_id=1, broker_epoch=101, current_metadata_offset=1 << 40, **wishes)
+
+
+BROKER_DECISIONS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
+    "is fenced": (brokers.heartbeat, [heartbeat(want_fence=True)]),
+    "shuts down": (brokers.heartbeat, [heartbeat(want_shut_down=True)]),
+    "loses a log dir": (brokers.heartbeat, [heartbeat(offline_log_dirs=[DIRECTORY])]),
+    "is silent": (brokers.fence_stale_brokers, []),
+    "is started again after a crash": (brokers.register, [REGISTRATION, 4]),
+    "is removed": (brokers.unregister, [1]),
+}
+
+
+@pytest.mark.parametrize("what", BROKER_DECISIONS)
+def test_a_broker_of_many_partitions_changes_between_the_turns_of_others(what: str) -> None:
+    directories = [DIRECTORY, UNASSIGNED_DIR]
+    story = Story(topic(*(partition([1, 2], directories=directories) for _ in range(MANY))), elr=False)
+    story.wait(9001)
+    decision, arguments = BROKER_DECISIONS[what]
+    result, pauses = counted(decision(story.situation, *arguments))
+    assert sum(isinstance(record, PartitionChangeRecord) for record, _ in result.records) == MANY
+    assert pauses >= MANY
+
+
+def test_a_broker_that_comes_back_gets_its_leaders_between_the_turns_of_others() -> None:
+    story = Story(topic(*(partition([1], [1], leader=-1) for _ in range(MANY))))
+    story.apply([BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=101, fenced=1)])
+    result, pauses = counted(brokers.heartbeat(story.situation, heartbeat()))
+    assert sum(isinstance(record, PartitionChangeRecord) for record, _ in result.records) == MANY
+    assert pauses >= MANY
+
+
+@pytest.mark.parametrize("what", ["is fenced", "is silent", "is started again after a crash", "is removed"])
+def test_the_partitions_of_other_brokers_are_passed_by_with_pauses(what: str) -> None:
+    story = Story(topic(*(partition([2, 3]) for _ in range(10 * VISITS_PER_STEP))))
+    story.wait(9001)
+    decision, arguments = BROKER_DECISIONS[what]
+    result, pauses = counted(decision(story.situation, *arguments))
+    assert len(result.records) <= 1 and pauses >= 10
 
 
 def test_the_deletion_of_many_topics_pauses_too(story: Story) -> None:

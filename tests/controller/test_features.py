@@ -12,6 +12,7 @@ from barnabas.controller.features import SUPPORTED, Update, UpgradeType, update
 from barnabas.controller.situation import Situation
 from barnabas.metadata.image import EMPTY_IMAGE, Provenance
 from barnabas.metadata.replay import replay
+from barnabas.steps import at_once
 from barnabas.wire import ErrorCode, KafkaError, Message
 from barnabas.wire.records.metadata import (
     ConfigRecord,
@@ -56,12 +57,12 @@ def situation(
 
 
 def written(at: Situation, updates: Mapping[str, Update]) -> list[Message]:
-    return [record for record, _ in update(at, updates, False).records]
+    return [record for record, _ in at_once(update(at, updates, False)).records]
 
 
 def refusal(at: Situation, updates: Mapping[str, Update]) -> str:
     with pytest.raises(KafkaError) as refused:
-        update(at, updates, True)
+        at_once(update(at, updates, True))
     assert refused.value.code is ErrorCode.INVALID_UPDATE_VERSION
     assert refused.value.message is not None
     return refused.value.message
@@ -76,7 +77,7 @@ def test_a_level_is_raised_lowered_and_written_again() -> None:
     assert written(at, {"share.version": Update(1)}) == [level("share.version", 1)]
     assert written(at, {"group.version": Update(0, DOWN)}) == [level("group.version", 0)]
     assert written(at, {"group.version": Update(1)}) == [level("group.version", 1)]
-    assert update(at, {"share.version": Update(1)}, True).records == []
+    assert at_once(update(at, {"share.version": Update(1)}, True)).records == []
 
 
 @pytest.mark.parametrize(
@@ -151,7 +152,7 @@ def test_eligible_leaders_need_one_number_of_in_sync_replicas_for_all() -> None:
 
     at = situation(config("1", "3"), config("2", "3"), properties={"min.insync.replicas": "2"})
     assert written(at, {ELR: Update(1)}) == [config("", "2"), config("1", None), config("2", None), level(ELR, 1)]
-    assert update(at, {ELR: Update(1)}, True).records == []
+    assert at_once(update(at, {ELR: Update(1)}, True)).records == []
     assert written(situation(config("", "1")), {ELR: Update(1)}) == [level(ELR, 1)]
 
 

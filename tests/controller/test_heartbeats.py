@@ -153,3 +153,18 @@ def test_lateness_of_the_controller_is_excused_if_it_missed_a_whole_check(late_m
     heartbeats.checked(1000 + late_ms, 1000)
     assert heartbeats.sessions[1].contact_ms == excused_ms
     assert heartbeats.sessions[2].contact_ms is None
+
+
+def test_the_next_session_to_expire_is_that_of_the_broker_that_has_been_silent_for_longest() -> None:
+    heartbeats = Heartbeats()
+    assert heartbeats.next_expiry_ms(1000) is None
+    brokers = image().brokers
+    for broker_id, contact_ms in ((1, 300), (2, 200)):
+        heartbeats.touched(brokers[broker_id], UNFENCED, 0, 0, contact_ms)
+    assert heartbeats.next_expiry_ms(1000) == 1201
+    assert heartbeats.expired(1200, 1000) is None
+    assert heartbeats.expired(1201, 1000) == (2, heartbeats.sessions[2])
+    heartbeats.arrived(2, brokers[2].epoch, 900)  # it waits for its answer
+    assert heartbeats.next_expiry_ms(1000) == 1301
+    heartbeats.forget(1)
+    assert heartbeats.next_expiry_ms(1000) is None

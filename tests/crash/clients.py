@@ -18,6 +18,12 @@ PATIENCE_S = 90.0
 MESSAGE_TIMEOUT_MS = 300_000  # longer than anyone waits, so that what is late fails where it is waited for
 TRANSACTION_TIMEOUT_MS = 60_000  # librdkafka's default
 BEGINNING = -2
+CLOSING_S = 3.0  # there may be many producers that were fenced
+COORDINATOR_MOVES = {
+    ck.KafkaError.NOT_COORDINATOR,
+    ck.KafkaError.COORDINATOR_NOT_AVAILABLE,
+    ck.KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+}
 
 # A client that finds nobody tries again at once: the node is away for a second.
 STUBBORN: dict[str, str | int | float | bool] = {
@@ -61,12 +67,43 @@ def producer(bootstrap: str, **settings: Any) -> ck.Producer:
     return ck.Producer({**STUBBORN, **ours, **names})
 
 
+def retried(call: Any, timeout_s: float = PATIENCE_S, patience_s: float = PATIENCE_S) -> None:
+    """What the client says may be tried again is tried again, with pauses: it may say so at once."""
+    deadline = time.monotonic() + patience_s
+    while True:
+        try:
+            call(timeout_s)
+            return
+        except ck.KafkaException as error:
+            if not error.args[0].retriable() or time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+
+def abort(one: ck.Producer, patience_s: float = PATIENCE_S) -> None:
+    """Abort its transaction, in several calls if need be.
+
+    An abort of librdkafka waits for records that were under way when it began, but does not send them again if their
+    connection is lost. The next call throws them away.
+    """
+    retried(one.abort_transaction, patience_s / 9, patience_s)
+
+
 def close_producer(one: ck.Producer) -> None:
-    """Whatever it was about; one that was fenced cannot end its transaction, and says so."""
-    with warnings.catch_warnings(), contextlib.suppress(ck.KafkaException):
+    """Whatever it was about; one that was fenced cannot end its transaction, and says so.
+
+    The abort comes first because the one that librdkafka makes in `close` waits without a limit.
+    """
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         one.purge()
-        one.close()
+        try:
+            abort(one, CLOSING_S)
+        except ck.KafkaException as error:
+            if error.args[0].retriable():
+                return  # `close` would wait for what does not end
+        with contextlib.suppress(ck.KafkaException):
+            one.close()
 
 
 def consumer(bootstrap: str, **settings: Any) -> ck.Consumer:
@@ -91,7 +128,9 @@ def create_topic(bootstrap: str, topic: str, partitions: int, config: Mapping[st
             if code == ck.KafkaError.TOPIC_ALREADY_EXISTS:  # sent again, because the answer did not come
                 return
             # The only broker was killed with the request in flight, or has just come back and is fenced for a moment.
-            expected = (ck.KafkaError._TRANSPORT, ck.KafkaError.INVALID_REPLICATION_FACTOR)
+            # Or librdkafka dropped the connection, because it had learnt the address of the broker.
+            gone = (ck.KafkaError._TRANSPORT, ck.KafkaError._DESTROY_BROKER)
+            expected = (*gone, ck.KafkaError.INVALID_REPLICATION_FACTOR)
             assert code in expected and time.monotonic() < deadline_s, error
             time.sleep(0.1)
         else:
@@ -140,8 +179,16 @@ def is_stable(bootstrap: str, places: Iterable[Place]) -> bool:
 def committed(bootstrap: str, group: str, places: Iterable[Place]) -> dict[Place, int]:
     """What a group has committed; what it has not is -1001."""
     reader = consumer(bootstrap, group_id=group, isolation_level="read_committed")
+    deadline_s = time.monotonic() + PATIENCE_S
     try:
-        found = reader.committed([ck.TopicPartition(*place) for place in places], PATIENCE_S)
+        while True:
+            try:
+                found = reader.committed([ck.TopicPartition(*place) for place in places], PATIENCE_S)
+                break
+            except ck.KafkaException as error:  # librdkafka leaves it to its user to ask again when a coordinator moves
+                if error.args[0].code() not in COORDINATOR_MOVES or time.monotonic() > deadline_s:
+                    raise
+                time.sleep(0.1)
     finally:
         reader.close()
     for each in found:

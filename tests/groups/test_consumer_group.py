@@ -26,7 +26,7 @@ from barnabas.groups.consumer_group import (
 from barnabas.groups.consumer_replay import replayed
 from barnabas.groups.consumer_settings import ConsumerSettings
 from barnabas.groups.coordinator import GroupCoordinator
-from barnabas.groups.current_assignment import reconcile
+from barnabas.groups.current_assignment import reconcile, reconcile_in_slices
 from barnabas.groups.image import EMPTY_IMAGE as NO_GROUPS
 from barnabas.groups.image import GroupsImage
 from barnabas.groups.regular_expressions import ResolvedRegularExpression
@@ -36,7 +36,7 @@ from barnabas.metadata.pmap import PMap
 from barnabas.replicated.decision import KeyValue
 from barnabas.replicated.loop import Batch
 from barnabas.replicated.machines import decode_key_value
-from barnabas.steps import at_once
+from barnabas.steps import ROWS_PER_STEP, at_once
 from barnabas.wire import ErrorCode, KafkaError, Uuid
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from barnabas.wire.records.group import (
@@ -177,7 +177,7 @@ def test_the_record_of_kafka_4_0_about_subscriptions_is_removed_at_the_next_hear
         group, ConsumerGroupPartitionMetadataKey(group_id="g"), ConsumerGroupPartitionMetadataValue()
     )
     request = ConsumerGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=1)
-    result = consumer_heartbeat.heartbeat(group_or_none, request, ASKER, "new", SITUATION)
+    result = at_once(consumer_heartbeat.heartbeat(group_or_none, request, ASKER, "new", SITUATION))
     assert [(record.key, record.value) for record, _ in result.records] == [
         (ConsumerGroupPartitionMetadataKey(group_id="g"), None)
     ]
@@ -186,7 +186,7 @@ def test_the_record_of_kafka_4_0_about_subscriptions_is_removed_at_the_next_hear
 def test_a_heartbeat_that_says_nothing_new_writes_nothing() -> None:
     group = with_member(ConsumerGroup("g"), Member("m", 1, 0, client_id="client", client_host="/127.0.0.1"))
     request = ConsumerGroupHeartbeatRequest(group_id="g", member_id="m", member_epoch=1)
-    result = consumer_heartbeat.heartbeat(group, request, ASKER, "new", SITUATION)
+    result = at_once(consumer_heartbeat.heartbeat(group, request, ASKER, "new", SITUATION))
     assert list(result.records) == []
     assert result.response.response.assignment is None
 
@@ -197,7 +197,7 @@ def test_a_group_that_is_not_there_is_not_found(epoch: int) -> None:
     decide: Any = consumer_heartbeat.leave if epoch < 0 else consumer_heartbeat.heartbeat
     arguments = (request, SITUATION) if epoch < 0 else (request, ASKER, "new", SITUATION)
     with pytest.raises(KafkaError) as caught:
-        decide(None, *arguments)
+        at_once(decide(None, *arguments))
     assert caught.value.code is ErrorCode.GROUP_ID_NOT_FOUND
     assert caught.value.message == ("Group g not found." if epoch < 0 else "Consumer group g not found.")
 
@@ -244,3 +244,40 @@ def test_kafka_s_descriptions(capture: Any, monkeypatch: pytest.MonkeyPatch) -> 
 
 def of(image: GroupsImage, group_id: str) -> Any:
     return image.groups.get(group_id)
+
+
+def test_a_heartbeat_of_a_large_group_and_its_records_pause_for_each_member_and_a_few_topics() -> None:
+    names = [f"topic-{number}" for number in range(2000)]
+    group = ConsumerGroup("g")
+    for number in range(200):
+        group = with_member(group, Member(f"member-{number}", subscribed_topic_names=frozenset(names[:10])))
+    request = ConsumerGroupHeartbeatRequest(
+        group_id="g", member_id="m", rebalance_timeout_ms=1000, subscribed_topic_names=names, topic_partitions=[]
+    )
+    decided, pauses = counted(consumer_heartbeat.heartbeat(group, request, ASKER, "new", SITUATION))
+    assert len(decided.records) == 205  # the member, two epochs, and a target and a current assignment of members
+    assert pauses >= 200 + 2 * 2000 // ROWS_PER_STEP
+    image = NO_GROUPS.with_group("g", group)
+    batch = Batch(0, len(decided.records) - 1, 0, 0, [record for record, _ in decided.records])
+    _, pauses = counted(apply(image, batch))
+    assert pauses >= 203 + 2 * 2000 // ROWS_PER_STEP
+
+
+def test_a_member_with_very_many_topics_is_reconciled_and_replayed_a_few_at_a_time() -> None:
+    topics = [Uuid(number.to_bytes(16)) for number in range(1, 2001)]
+    target = dict.fromkeys(topics, (0, 1))
+    member, pauses = counted(
+        reconcile_in_slices(
+            ConsumerGroup("g"), Member("m"), 1, target, frozenset(topics), {}, subscription_changed=False
+        )
+    )
+    assert len(member.assigned) == 2000
+    assert pauses >= 2000
+    record, pauses = counted(consumer_records.current_record_in_slices("g", member))
+    assert pauses >= 2000 // ROWS_PER_STEP
+    place = Batch(0, 0, 0, 0, [record[0]])
+    image, pauses = counted(apply(NO_GROUPS, place))
+    again = image.groups["g"]
+    assert isinstance(again, ConsumerGroup)
+    assert again.members["m"].assigned == member.assigned
+    assert pauses >= 2000 + 4000 // ROWS_PER_STEP

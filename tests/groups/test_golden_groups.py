@@ -21,7 +21,6 @@ from tests.replicated.memory_log import MemoryLog
 
 DATA = Path(__file__).parent / "data"
 OFFSET_OF_3 = 2000  # of the metadata, before brokers were stopped for the first time
-SHARE_GROUP = "g-cfg1"
 CLASSIC_GROUPS = ("g-hand", "g-simple", "g-classic", "g-txn", "g-empty")
 
 
@@ -56,9 +55,8 @@ def images() -> dict[str, GroupsImage]:
 def test_the_groups_of_kafka_s_log_are_those_that_kafka_listed_with_their_offsets() -> None:
     found = images()
     listed = json.loads((DATA / "groups.json").read_text())
-    expected = {group_id: row for group_id, row in listed.items() if group_id != SHARE_GROUP}
-    assert set(found) == set(expected)
-    for group_id, row in expected.items():
+    assert set(found) == set(listed)
+    for group_id, row in listed.items():
         group = found[group_id].groups[group_id]
         assert (group.protocol_type or "") == row["protocolType"]
         assert isinstance(group, GroupMetadata) == (group_id in CLASSIC_GROUPS)
@@ -99,6 +97,7 @@ def steady(api: str) -> list[Any]:
         *steady("OffsetFetch"),
         *steady("OffsetDelete"),
         *steady("DescribeGroups"),
+        *params("ShareGroupDescribe"),
     ],
 )
 def test_kafka_s_answers(capture: Capture, nodes: dict[int, MemoryNode]) -> None:
@@ -112,7 +111,7 @@ def test_kafka_s_answers_to_commits(capture: Capture) -> None:
 
 @pytest.mark.parametrize("capture", params("ListGroups"))
 def test_kafka_s_lists_of_groups(capture: Capture, nodes: dict[int, MemoryNode]) -> None:
-    """Ours are sorted, have no share groups, and are of the end, when nobody was a member any more."""
+    """Ours are sorted, and are of the end, when nobody was a member any more."""
     if capture.phase == "5-final":
         offset = golden.expected()["metadata_offset_before"] + 1
         ours = capture.decode(capture.ask(golden_node(capture.node, offset)))
@@ -123,8 +122,6 @@ def test_kafka_s_lists_of_groups(capture: Capture, nodes: dict[int, MemoryNode])
     assert names == sorted(names)
     listed = {group.group_id: group for group in ours.groups}
     for group in theirs.groups:
-        if group.group_id == SHARE_GROUP:
-            continue
         if capture.phase != "5-final":
             group.group_state = listed[group.group_id].group_state
         assert group == listed.pop(group.group_id)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tools.apache_kafka import OLD_VERSION, VERSION, ApacheKafka, Barnabas, Missing, ensure
 
-from tests.interop.side_by_side import IN_A_HURRY, WITH_ACLS, WITH_SERVED_FEATURES, SideBySide
+from tests.interop.side_by_side import IN_A_HURRY, WITH_ACLS, SideBySide
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,7 +36,7 @@ def jars(version: str) -> None:
 def kafka() -> Iterator[ApacheKafka]:
     """One node of the reference version."""
     jars(VERSION)
-    with ApacheKafka(format_args=WITH_SERVED_FEATURES) as node:
+    with ApacheKafka() as node:
         yield node
 
 
@@ -60,7 +60,7 @@ def both() -> Iterator[SideBySide]:
     """One node of each, with an authorizer."""
     jars(VERSION)
     settings = {**WITH_ACLS, **IN_A_HURRY}
-    with ApacheKafka(settings, format_args=WITH_SERVED_FEATURES) as kafka, Barnabas(settings) as barnabas:
+    with ApacheKafka(settings) as kafka, Barnabas(settings) as barnabas:
         yield SideBySide(kafka, barnabas)
         barnabas.stop()
         said = barnabas.log.read_text()

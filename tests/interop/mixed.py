@@ -15,16 +15,20 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 from typing import Any, Self
+from unittest.mock import patch
 
 from tools.apache_kafka import write_home
 
 from barnabas.metadata.as_of import AsOf
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.snapshot import to_records
+from barnabas.metadata.versions import LATEST_VERSION, MetadataVersion
 from barnabas.offline.metadata import load
 from barnabas.operations.local_cluster import processes
 from barnabas.operations.local_cluster.directory import LocalCluster, added, create
 from barnabas.operations.local_cluster.layout import CLIENTS, CONTROLLER, LocalNode
+from barnabas.raft import formatting
+from barnabas.raft.formatting import effective_features
 from barnabas.raft.stored_log import metadata_log_directory
 from barnabas.storage.loading import segment_offsets
 from barnabas.storage.snapshots import SnapshotId, SnapshotReader, list_snapshots, snapshot_path
@@ -63,6 +67,7 @@ class Mix:
         settings: Mapping[str, str] | None = None,
         *,
         is_static: bool = False,
+        version: MetadataVersion = LATEST_VERSION,
     ) -> None:
         self.home = directory / "kafka"
         if not self.home.exists():
@@ -70,16 +75,17 @@ class Mix:
         made = [_node(node_id, text) for node_id, text in nodes.items()]
         self.random = Random()
         self._processes: list[subprocess.Popen[bytes]] = []
-        self.local: LocalCluster = create(
-            directory / "cluster",
-            made,
-            (),
-            {**SETTINGS, **(settings or {})},
-            _now_ms,
-            self.random,
-            kafka_home=self.home,
-            is_static=is_static,
-        )
+        with patch.object(formatting, "effective_features", lambda: effective_features(version)):
+            self.local: LocalCluster = create(
+                directory / "cluster",
+                made,
+                (),
+                {**SETTINGS, **(settings or {})},
+                _now_ms,
+                self.random,
+                kafka_home=self.home,
+                is_static=is_static,
+            )
 
     # --- processes
 
@@ -234,6 +240,10 @@ class Mix:
 
 EXPECTED_ERRORS = (
     "to exist, but it was missing. Creating...",  # what Kafka says of a replica that was reassigned to it
+    # Of a controller that was elected, but has not taken over yet; brokers send the heartbeat again.
+    "NotControllerException: The active controller appears to be node",
+    "because the partition is not online or is no longer the leader",  # of a coordinator that moves while it loads
+    "processExpiredBrokerHeartbeat",  # of a broker that was killed
     # Of batches that Apache Kafka refuses, in the line after the error: the sender is told, and what it sent is checked.
     "TransactionCoordinatorFencedException",  # a marker of a coordinator whose partition has moved to another broker
     "InvalidProducerEpochException",  # records of a producer that was replaced

@@ -25,8 +25,6 @@ IN_A_HURRY = {
     "group.consumer.assignment.interval.ms": "0",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "100",
 }
-# Kafka's own format, but without the features that barnabas leaves out of new clusters.
-WITH_SERVED_FEATURES = ("--standalone", "--feature", "share.version=0")
 # What differs between any two clusters: ids, offsets and the time.
 ALWAYS_DIFFERENT = (
     (re.compile(r"(TopicId: |Cluster ID: |ClusterId: +)[\w-]{22}"), r"\1..."),

@@ -5,21 +5,16 @@ The scenarios are in java/Clients.java, compiled here against the clients of the
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
-from tools.apache_kafka import TOOL_JVM, VERSION, ensure, java_command
 
-from tests.interop.conftest import jars
+from tests.interop.java_program import compiled, printed
 from tests.interop.side_by_side import SideBySide
 
 pytestmark = pytest.mark.interop
 
-SOURCE = Path(__file__).parent / "java" / "Clients.java"
 # What is seen, and what must be among it: two brokers that both fail alike would be the same too.
 SCENARIOS = {
     "records": "zstd read what was sent: true",
@@ -40,33 +35,7 @@ SCENARIOS = {
 @pytest.fixture(scope="module")
 def clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     """The command that runs the scenarios; an address and their names follow."""
-    jars(VERSION)
-    if shutil.which("javac") is None:
-        pytest.skip("javac is missing: install the package openjdk-17-jdk-headless")
-    classes = tmp_path_factory.mktemp("classes")
-    libraries = f"{ensure(VERSION) / 'libs'}/*"
-    done = subprocess.run(
-        ["javac", "-Xlint:all", "-Werror", "-d", str(classes), "-cp", libraries, str(SOURCE)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    *before, path, main = java_command(VERSION, TOOL_JVM, "tools", "Clients")
-    yield [*before, f"{classes}:{path}", main]
-
-
-def printed(clients: list[str], address: str, scenario: str) -> tuple[int, str, str]:
-    done = subprocess.run(
-        [*clients, address, scenario],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
-    return done.returncode, done.stdout, done.stderr
+    yield compiled("Clients", tmp_path_factory.mktemp("classes"))
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

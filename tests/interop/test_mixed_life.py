@@ -12,7 +12,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tools.apache_kafka import VERSION
 
 from barnabas.client import sync
 from barnabas.client.admin.elections import ElectionType
@@ -20,8 +19,9 @@ from barnabas.wire import ErrorCode, KafkaError
 from tests.crash.clients import create_topic, wait_until
 from tests.crash.loads import Group, Load, Stream, Transactions, settled_first
 from tests.crash.test_log_kill import Crew
-from tests.interop.conftest import jars
+from tests.interop.java_program import compiled, printed
 from tests.interop.mixed import Mix
+from tests.interop.test_java_clients import SCENARIOS
 
 pytestmark = pytest.mark.interop
 
@@ -46,6 +46,15 @@ MIXES = {
 }
 INTERNAL = ("__consumer_offsets", "__transaction_state")
 BROKERS = (1, 2, 3)
+# What Kafka's Java clients do first, with the leaders of their partitions and their coordinators on all brokers.
+JAVA = (
+    "records",
+    "transactions",
+    "exactly-once-classic",
+    "exactly-once-consumer",
+    "group-cooperative",
+    "group-consumer",
+)
 Places = Mapping[tuple[str, int], tuple[int, ...]]
 
 
@@ -128,13 +137,16 @@ def settle(crew: Crew) -> None:
 def test_clients_go_on_while_leaders_and_replicas_move_and_nodes_are_killed(
     tmp_path: Path, nodes: Mapping[int, str]
 ) -> None:
-    jars(VERSION)
+    java = compiled("Clients", tmp_path / "classes")
     loads = loads_of(Random(1))
     topics = ["stream", "transactions-left", "transactions-right", *INTERNAL]
     with Mix(tmp_path, nodes) as mix, administered(mix) as admin:
         assert {(each.id, each.is_fenced) for each in admin.describe_cluster().nodes} == {(n, False) for n in BROKERS}
         for topic in INTERNAL:
             create_topic(mix.bootstrap, topic, 3, {"cleanup.policy": "compact"})
+        code, seen, error = printed(java, mix.bootstrap, *JAVA)
+        assert code == 0, seen + error
+        assert [SCENARIOS[each] for each in JAVA if SCENARIOS[each] not in seen.splitlines()] == []
         for load in loads:
             load.prepare(mix.bootstrap)
         crew = Crew(loads)

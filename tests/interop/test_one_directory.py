@@ -9,7 +9,7 @@ import pytest
 from tools.apache_kafka import HOST, ApacheKafka, Barnabas, free_ports, run_tool
 
 from tests.interop.conftest import jars
-from tests.interop.side_by_side import WITH_ACLS, WITH_SERVED_FEATURES, ok, run, sorted_lines
+from tests.interop.side_by_side import WITH_ACLS, ok, run, sorted_lines
 
 pytestmark = pytest.mark.interop
 
@@ -120,9 +120,7 @@ def test_a_quorum_of_settings_becomes_one_of_the_log_as_in_kafka(tmp_path: Path)
 
     def made(kind: type[ApacheKafka | Barnabas], name: str) -> ApacheKafka | Barnabas:
         if kind is ApacheKafka:
-            node: ApacheKafka | Barnabas = ApacheKafka(
-                settings, directory=tmp_path / name, format_args=WITH_SERVED_FEATURES[1:]
-            )
+            node: ApacheKafka | Barnabas = ApacheKafka(settings, directory=tmp_path / name, format_args=())
         else:
             node = Barnabas(settings, directory=tmp_path / name)
         node.address = (HOST, broker)

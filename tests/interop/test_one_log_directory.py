@@ -18,8 +18,19 @@ import confluent_kafka as ck
 import pytest
 from tools.apache_kafka import ApacheKafka, Barnabas
 
-from tests.crash.clients import Found, Place, committed, consumer, create_topic, place_of, producer, read, wait_until
-from tests.crash.loads import Group, Load, Transactions, retried, settled_first
+from tests.crash.clients import (
+    Found,
+    Place,
+    committed,
+    consumer,
+    create_topic,
+    place_of,
+    producer,
+    read,
+    retried,
+    wait_until,
+)
+from tests.crash.loads import Group, Load, Transactions, settled_first
 from tests.crash.test_log_kill import BUSY, INTERNAL_TOPICS, STATE, Crew, groups, housekeeping, records
 from tests.interop.conftest import jars
 from tests.interop.side_by_side import IN_A_HURRY

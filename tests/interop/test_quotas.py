@@ -24,7 +24,10 @@ from barnabas.batches import Record, build_batch
 from barnabas.wire import APIS, Message
 from barnabas.wire.messages.alter_client_quotas import AlterClientQuotasRequest
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
+from barnabas.wire.messages.create_partitions import CreatePartitionsRequest
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
+from barnabas.wire.messages.delete_topics import DeleteTopicsRequest
+from barnabas.wire.messages.describe_client_quotas import DescribeClientQuotasRequest
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 from barnabas.wire.messages.fetch import FetchRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
@@ -35,15 +38,17 @@ from barnabas.wire.messages.metadata import MetadataRequest
 from barnabas.wire.messages.produce import ProduceRequest
 from tests.broker.clients import RawClient
 from tests.interop.conftest import jars
-from tests.interop.side_by_side import WITH_SERVED_FEATURES, ok
+from tests.interop.side_by_side import ok
 from tests.quotas.entities import LEVELS, Parts
 
 pytestmark = pytest.mark.interop
 
 WINDOWS = {"quota.window.num": "2"}
-APPLIED_S = 1.0  # until Kafka has applied a quota that it has stored already
+APPLIED_S = 1.0  # until Kafka has applied a quota that it shows already
 FORGOTTEN_S = 2.1  # both windows
 PRODUCE, FETCH = 12, 12
+THROTTLING_QUOTA_EXCEEDED = 89
+_EXACT, _DEFAULT = 0, 1  # how an entity is asked for
 NAMES = (f"client-{number}" for number in count())
 
 
@@ -51,7 +56,7 @@ NAMES = (f"client-{number}" for number in count())
 def nodes() -> Iterator[list[Node]]:
     """Apache Kafka and barnabas, with a topic."""
     jars(VERSION)
-    with ApacheKafka(WINDOWS, format_args=WITH_SERVED_FEATURES) as kafka, Barnabas(WINDOWS) as barnabas:
+    with ApacheKafka(WINDOWS) as kafka, Barnabas(WINDOWS) as barnabas:
         topic = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=1, replication_factor=1)
         for node in (kafka, barnabas):
             (created,) = asyncio.run(asked(node, CreateTopicsRequest(topics=[topic], timeout_ms=60_000), 7)).topics
@@ -100,7 +105,28 @@ def set_quotas(nodes: list[Node], key: str, *values: tuple[Parts, float | None])
     for node in nodes:
         response = asyncio.run(asked(node, AlterClientQuotasRequest(entries=entries), 1))
         assert [entry.error_code for entry in response.entries] == [0] * len(entries)
+    for node in nodes:
+        for parts, value in values:
+            _until_shown(node, key, parts, value)
     time.sleep(APPLIED_S)
+
+
+def _until_shown(node: Node, key: str, parts: Parts, value: float | None) -> None:
+    """A busy machine may take longer than a moment to read the quota from the metadata log."""
+    component = DescribeClientQuotasRequest.ComponentData
+    asked_for = [
+        component(entity_type=kind, match_type=_DEFAULT if name is None else _EXACT, match=name)
+        for kind, name in parts.items()
+    ]
+    deadline_s = time.monotonic() + 30
+    while True:
+        request = DescribeClientQuotasRequest(components=asked_for, strict=True)
+        entries = asyncio.run(asked(node, request, 1)).entries or []
+        shown = {each.key: each.value for entry in entries for each in entry.values}
+        if shown.get(key) == value:
+            return
+        assert time.monotonic() < deadline_s, (shown, parts, value)
+        time.sleep(0.05)
 
 
 def produce(size: int, acks: int = -1) -> ProduceRequest:
@@ -287,6 +313,43 @@ def test_clients_of_a_user_share_its_quota(nodes: list[Node]) -> None:
         times.append([each.throttle_time_ms > 0 for each in seen])
     set_quotas(nodes, "producer_byte_rate", ({"user": "ANONYMOUS"}, None))
     assert times == [[False, True]] * 2
+
+
+def mutation(kind: str, name: str, partitions: int) -> tuple[Message, int]:
+    """A request that counts as so many mutations, in the oldest version that may be refused."""
+    if kind == "create":
+        topic = CreateTopicsRequest.CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+        return CreateTopicsRequest(topics=[topic], timeout_ms=60_000), 6
+    if kind == "grow":
+        more = CreatePartitionsRequest.CreatePartitionsTopic(name=name, count=partitions, assignments=None)
+        return CreatePartitionsRequest(topics=[more], timeout_ms=60_000), 3
+    return DeleteTopicsRequest(topic_names=[name], timeout_ms=60_000), 5
+
+
+async def outcome(node: Node, name: str, *wanted: Any) -> tuple[int, int]:
+    """The error code of the only row, and the throttle time."""
+    request, version = mutation(*wanted)
+    found = (await asked(node, request, version, name)).to_json(version)
+    (row,) = found.get("topics") or found.get("results") or found["responses"]
+    return row["errorCode"], found["throttleTimeMs"]
+
+
+@pytest.mark.parametrize("refused", ["create", "grow", "delete"])
+def test_changes_above_the_rate_of_mutations_are_refused_for_the_same_time(nodes: list[Node], refused: str) -> None:
+    """The bucket holds eleven seconds (`controller.quota.window.num`), and one request may overdraw it, here by three."""
+    name = next(NAMES)
+    set_quotas(nodes, "controller_mutation_rate", ({"client-id": name}, 1.0))
+
+    async def run(node: Node) -> list[tuple[int, int]]:
+        begun_s = time.monotonic()
+        first = await outcome(node, name, "create", f"many-{name}", 14)
+        of = f"one-{name}" if refused == "create" else f"many-{name}"
+        code, time_ms = await outcome(node, name, refused, of, 15 if refused == "grow" else 1)
+        passed_ms = (time.monotonic() - begun_s) * 1000 + 1  # of the three seconds
+        return [first, (code, 3000 if 3000 - passed_ms <= time_ms <= 3000 else time_ms)]
+
+    expected = [(0, 0), (THROTTLING_QUOTA_EXCEEDED, 3000)]
+    assert [asyncio.run(run(node)) for node in nodes] == [expected] * 2
 
 
 def test_connections_above_the_rate_of_their_address_are_closed_unserved(nodes: list[Node]) -> None:

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from tools.apache_kafka import ApacheKafka, Barnabas, Node
 
+from barnabas.client import AcknowledgeType, ShareConsumer
 from barnabas.wire import ErrorCode, Uuid, message_class
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.find_coordinator import FindCoordinatorRequest
 from tests.broker.clients import ask
+from tests.client.share_scenes import BROKER_CONFIGS, explicit, prepare, read, read_explicitly
 
 pytestmark = pytest.mark.interop
 
@@ -127,3 +129,47 @@ def test_share_state_moves_between_both_on_one_directory(tmp_path: Path, is_firs
     with order[1](directory=tmp_path, overrides=LIMIT) as node:
         assert asyncio.run(look(node, topic_id)) == before
         assert "error_code=0" in asyncio.run(asked(node, topic_id, write(13, 14)))
+
+
+@pytest.mark.parametrize("is_first_ours", [True, False], ids=["barnabas first", "Apache Kafka first"])
+def test_a_group_goes_on_where_it_was_under_the_other(tmp_path: Path, is_first_ours: bool) -> None:
+    """Three nodes after each other on one directory. Each accepts 10 of 40 records, and releases three for the next one."""
+    order = (Barnabas, ApacheKafka, Barnabas) if is_first_ours else (ApacheKafka, Barnabas, ApacheKafka)
+    accepted: list[int] = []
+    released: set[int] = set()
+
+    async def consume(node: Node) -> None:
+        settings = {"bootstrap.servers": node.bootstrap, "group.id": "moved"}
+        limited = explicit(settings, share_acquire_mode="record_limit", max_poll_records=13)
+        async with ShareConsumer(limited, topics=["moved"]) as consumer:
+            found = await read_explicitly(consumer, 13)
+            assert {each.offset for each in found if each.delivery_count > 1} == released
+            released.clear()
+            for at, record in enumerate(found):
+                if at < 10:
+                    accepted.append(record.offset)
+                    consumer.acknowledge(record)
+                else:
+                    released.add(record.offset)
+                    consumer.acknowledge(record, AcknowledgeType.RELEASE)
+            assert list((await consumer.commit()).values()) == [None]
+
+    async def rest(node: Node) -> None:
+        settings = {"bootstrap.servers": node.bootstrap, "group.id": "moved"}
+        async with ShareConsumer(settings, topics=["moved"]) as consumer:
+            accepted.extend(each.offset for each in await read(consumer, 10))
+            assert list((await consumer.commit()).values()) == [None]
+            assert await consumer.poll(1_000) == []
+
+    for at, kind in enumerate(order):
+        with kind(directory=tmp_path, overrides=BROKER_CONFIGS) as node:
+            if at == 0:
+                asyncio.run(prepare(node.bootstrap, "moved", 40))
+            asyncio.run(consume(node))
+            if at == 2:
+                asyncio.run(rest(node))
+            if at == 0:
+                node.kill()
+            else:
+                node.stop()
+    assert sorted(accepted) == list(range(40)), accepted

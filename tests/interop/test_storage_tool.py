@@ -26,8 +26,6 @@ COMMON = "node.id=1\ncontroller.listener.names=CONTROLLER\n"
 DYNAMIC = "controller.quorum.bootstrap.servers=127.0.0.1:9093\n"
 STATIC = "controller.quorum.voters=1@127.0.0.1:9093\n"
 VOTERS = "1@localhost:9093:JEXY6aqzQY-32P5TStzaFg,2@[::1]:9094:MvDxzVmcRsaTz33bUuRU6A"
-# New clusters of barnabas do not have these features, whose APIs are not served, unless they are chosen.
-UNSERVED = ("share.version",)
 SCRAM = (
     "SCRAM-SHA-256=[name=alice,password=alice-secret,salt=MWx2NWM2ZTV2]",
     'SCRAM-SHA-512=[name=bob,iterations=8192,salt="N3E=",saltedpassword="YCE="]',
@@ -42,7 +40,7 @@ WRITES = {
     "a static quorum of an old release": (ROLES + STATIC, ("-r", "3.7")),
     "a broker": (BROKER + DYNAMIC, ()),
     "credentials": (ROLES + DYNAMIC, ("-s", "-S", SCRAM[0], "--add-scram", SCRAM[1])),
-    "all features": (ROLES + DYNAMIC, ("-s", "-f", "share.version=1", "-f", "streams.version=1")),
+    "no new features": (ROLES + DYNAMIC, ("-s", "-f", "share.version=0", "-f", "streams.version=0")),
     "features": (
         ROLES + DYNAMIC,
         ("-s", "-f", "metadata.version=25", "-f", "group.version=0", "--feature", "share.version=1"),
@@ -126,8 +124,7 @@ def without_ids(found: dict[str, Any]) -> str:
 def test_both_write_the_same_files_and_say_the_same(case: str, tmp_path: Path) -> None:
     text, options = WRITES[case]
     config = settings(tmp_path, text)
-    absent = [each for name in UNSERVED if f"{name}=1" not in options for each in ("-f", f"{name}=0")]
-    theirs = kafka_storage(*FORMAT, "-c", config, *options, *absent)
+    theirs = kafka_storage(*FORMAT, "-c", config, *options)
     their_files = files(tmp_path)
     for name in ("one", "two"):
         shutil.rmtree(tmp_path / name)

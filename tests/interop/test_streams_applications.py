@@ -6,13 +6,15 @@ The topologies are in java/Streams.java, compiled here. Each instance is a proce
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -47,6 +49,7 @@ SETTINGS = {
 PARTITIONS = 3
 LIMIT_S = 90
 
+T = TypeVar("T")
 Row = tuple[str, str, int]
 """Key, value, time."""
 
@@ -89,8 +92,15 @@ class Instance:
         return self._log.read_text(errors="replace")
 
     def wait_running(self) -> None:
+        self.wait_said("running")
+
+    def wait_said(self, *wanted: str) -> str:
+        """Wait until a line begins with one of these, and return it."""
         deadline = time.monotonic() + LIMIT_S
-        while "running" not in self.said.splitlines():
+        while True:
+            found = [line for line in self.said.splitlines() if line.startswith(wanted)]
+            if found:
+                return found[0]
             assert self._process.poll() is None and time.monotonic() < deadline, self.said[-3000:]
             time.sleep(0.1)
 
@@ -214,6 +224,13 @@ CASES: dict[str, tuple[dict[str, list[Row]], dict[str, str]]] = {
 }
 
 
+def side_by_side(work: Callable[[Node, str], T]) -> tuple[T, T]:
+    """What happens on barnabas, and on Apache Kafka."""
+    with ApacheKafka(SETTINGS) as kafka, Barnabas(SETTINGS) as barnabas, ThreadPoolExecutor(2) as pool:
+        theirs, ours = pool.submit(work, kafka, "theirs"), pool.submit(work, barnabas, "ours")
+        return ours.result(), theirs.result()
+
+
 @pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])
 @pytest.mark.parametrize("topology", CASES)
 def test_an_application_has_the_same_results_as_on_apache_kafka(
@@ -230,9 +247,8 @@ def test_an_application_has_the_same_results_as_on_apache_kafka(
         listed = run_tool("kafka-topics", "--bootstrap-server", node.bootstrap, "--list").stdout.split()
         return sorted(found), sorted(each for each in listed if each.startswith("app-"))
 
-    with ApacheKafka(SETTINGS) as kafka, Barnabas(SETTINGS) as barnabas, ThreadPoolExecutor(2) as pool:
-        theirs, ours = pool.submit(work, kafka, "theirs"), pool.submit(work, barnabas, "ours")
-        assert ours.result() == theirs.result()
+    ours, theirs = side_by_side(work)
+    assert ours == theirs
 
 
 def test_two_instances_come_and_go_while_the_broker_is_killed(application: list[str], tmp_path: Path) -> None:
@@ -293,3 +309,52 @@ def test_an_application_goes_on_when_its_directory_moves(
             node.stop()
     last = word_counts(total)
     assert sorted(found) == sorted((word, str(n)) for word, count in last.items() for n in range(1, int(count) + 1))
+
+
+def test_an_application_waits_for_its_source_topic(application: list[str], tmp_path: Path) -> None:
+    def work(node: Node, name: str) -> str:
+        create(node, "results")
+        with started(application, node, "words", tmp_path / name, wait=False) as instance:
+            error = instance.wait_said("error")
+            create(node, "lines")
+            produce(node, {"lines": lines(0, 50)})
+            settled(node, word_counts(50))
+            instance.leave()
+        return re.sub(r"\d+ms", "a while", error)
+
+    ours, theirs = side_by_side(work)
+    assert ours == theirs
+    assert ours.startswith("error MissingSourceTopicException: ")
+
+
+def test_a_fatal_error_shuts_the_whole_application_down(application: list[str], tmp_path: Path) -> None:
+    def work(node: Node, name: str) -> list[str]:
+        create(node, "lines", "results")
+        produce(node, {"lines": lines(0, 50)})
+        with (
+            started(application, node, "words", tmp_path / name / "1") as first,
+            started(application, node, "words", tmp_path / name / "2") as second,
+        ):
+            settled(node, word_counts(50))
+            produce(node, {"lines": [("k", "shut down", 1_000_000)]})
+            return [instance.wait_said("pending_error") for instance in (first, second)]
+
+    ours, theirs = side_by_side(work)
+    assert ours == theirs
+
+
+def test_another_topology_is_refused_and_the_application_goes_on(application: list[str], tmp_path: Path) -> None:
+    def work(node: Node, name: str) -> str:
+        create(node, "lines", "results")
+        with (
+            started(application, node, "words", tmp_path / name / "1") as first,
+            started(application, node, "windows", tmp_path / name / "2", wait=False) as other,
+        ):
+            error = other.wait_said("error")
+            produce(node, {"lines": lines(0, 50)})
+            settled(node, word_counts(50))
+            first.leave()
+        return error
+
+    ours, theirs = side_by_side(work)
+    assert ours == theirs

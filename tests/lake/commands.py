@@ -15,6 +15,6 @@ def run(*arguments: object, group: str | None = "lake") -> Done:
     return invoke(*([group] if group else []), *arguments)
 
 
-def rows(lake: Path, *arguments: object) -> list[dict[str, Any]]:
+def rows(lake: Path | str, *arguments: object) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = invoke("lake", *arguments, "--lake", lake, "-o", "json", code=0).json
     return found

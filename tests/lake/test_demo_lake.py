@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,26 @@ from tests.lake.commands import run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+DOCS = Path(__file__).parents[2] / "docs"
+FIGURE = re.compile(r"^  (!!|! ) (\S.*?)  ", re.MULTILINE)
+
+
+RESTARTED = {("! ", "incidents #"), ("! ", "without a leader # min, # partitions")}
+"""What the pages show and not this test: there, the demo was stopped for a while and started again."""
+
+
+def figures(summary: str) -> set[tuple[str, str]]:
+    """What a summary says first, without its numbers."""
+    return {(sign, re.sub(r"[\d,.]*\d", "#", text)) for sign, text in FIGURE.findall(summary)}
+
+
+def test_figures_of_a_summary_are_found() -> None:
+    assert figures("cluster c\n  !! groups 2      Of 5.\n  !  down 4 min, 1,047 partitions  Over.\n  good: 3\n") == {
+        ("!!", "groups #"),
+        ("! ", "down # min, # partitions"),
+    }
 
 
 def test_what_is_planted_in_the_shop_is_in_the_tables(spark: SparkSession, tmp_path: Path) -> None:
@@ -43,3 +64,9 @@ def test_what_is_planted_in_the_shop_is_in_the_tables(spark: SparkSession, tmp_p
     assert trends[shop.RECOMMENDATIONS] == {"stopped"}
     assert "growing" in trends[shop.DISPATCH]
     assert "falling" in trends[shop.SEARCH]
+
+    result = run("report", "--lake", tmp_path / "lake", "--out", tmp_path / "report", "--no-files")
+    assert result.exit_code == 0, result.stderr
+    for page in ("lake.md", "tour.md"):
+        shown = figures((DOCS / page).read_text())
+        assert shown > RESTARTED and shown - RESTARTED <= figures(result.stdout), page

@@ -134,9 +134,26 @@ def test_the_next_run_reads_only_what_is_new_and_a_rebuild_makes_the_same(lake: 
     assert "barnabas lake rebuild" in run("run", "--lake", copy).stderr
     result = run("rebuild", "--lake", copy)
     assert result.exit_code == 0, result.stderr
-    assert Lake(copy).data.name == "data-2"
+    assert Lake(copy).settings.data == "data-2"
     assert rows(copy, "sql", history) == partitions
     assert rows(copy, "sql", query)[: len(records)] == records
+
+
+def test_a_run_that_finds_nothing_new_says_so_and_needs_no_java(lake: Path, tmp_path: Path) -> None:
+    shutil.copytree(lake, copy := tmp_path / "lake")
+    settings = json.loads((copy / "lake.json").read_text())
+    golden = metadata_golden.CLUSTER_ID
+    settings["sources"] = {golden: settings["sources"][golden]}
+    (copy / "lake.json").write_text(json.dumps(settings))
+    before = Lake(copy).manifest()
+    done = spawn("lake", "run", "--lake", copy, env={"JAVA_HOME": str(tmp_path)}, timeout_s=120)
+    assert done.exit_code == 0, done.stderr
+    lines = done.stderr.splitlines()
+    assert f"{golden}/kafka_metadata: 0 new records" in lines
+    assert "the lake is up to date; Spark was not needed" in lines
+    assert Lake(copy).manifest() == before
+    done = spawn("lake", "run", "--lake", copy, "--conf", "a=b", env={"JAVA_HOME": str(tmp_path)}, timeout_s=120)
+    assert (done.exit_code, "there is no Java" in done.stderr) == (1, True), "--conf always starts Spark"
 
 
 def test_tables_are_listed_with_what_they_answer(lake: Path) -> None:
@@ -204,7 +221,14 @@ def test_what_is_wrong_is_said(lake: Path, nodes: list[Path], tmp_path: Path) ->
         (("as-of", "10", "metadata_records", "--lake", lake), "tables that have states are topics, partitions"),
         (("as-of", "1999-01-01", "topics", "--lake", lake), "no data from before"),
         (("as-of", "soon", "topics", "--lake", lake), "is not an offset, milliseconds, or a time"),
-        (("sql", "select nothing from topics", "--lake", lake), "UNRESOLVED_COLUMN"),
+        (
+            ("sql", "select nothing from topics", "--lake", lake),
+            "there is no column nothing: topics has cluster_id, topic_id",
+        ),
+        (
+            ("sql", "select 1 as one from nowhere", "--lake", lake),
+            "there is no table nowhere; see: barnabas lake tables",
+        ),
         (("rebuild", "--lake", tmp_path / "none"), "is not a lake"),
     ]
     for arguments, message in cases:
@@ -220,16 +244,18 @@ def test_without_java_or_pyspark_it_is_said_what_to_install(tmp_path: Path, monk
     done = spawn("lake", "run", tmp_path, "--lake", tmp_path / "lake", env={"JAVA_HOME": str(tmp_path)}, timeout_s=120)
     assert (done.exit_code, done.stdout) == (1, "")
     assert "there is no Java in JAVA_HOME" in done.stderr and "openjdk-17-jre-headless" in done.stderr
-    monkeypatch.setitem(sys.modules, "pyspark.errors", None)
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     result = run("run", tmp_path, "--lake", tmp_path / "lake")
     assert (result.exit_code, "pip install 'barnabas[lake]'" in result.stderr) == (1, True)
 
 
 def test_a_query_that_cannot_be_answered_prints_its_error_and_no_stack_trace(lake: Path) -> None:
-    done = spawn("lake", "sql", "select nothing from topics", "--lake", lake, timeout_s=240)
-    lines = [line for line in done.stderr.splitlines() if line]
-    assert done.exit_code == 1 and "UNRESOLVED_COLUMN" in lines[0] and lines[0].startswith("Error: "), done.stderr
-    assert lines[1:] == [f"Try: see {lake / 'log' / 'spark.log'}"]
+    done = spawn("lake", "sql", "select cast(nothing as int) as n from topics", "--lake", lake, timeout_s=240)
+    without_progress = (line for line in done.stderr.splitlines() if not line.endswith((" s", " min")))
+    lines = [line for line in without_progress if line]
+    assert done.exit_code == 1 and "UNRESOLVED_COLUMN" in lines[1] and lines[1].startswith("Error: "), done.stderr
+    assert lines[0].startswith("starting Spark, which takes a while")
+    assert lines[2:] == [f"Try: see {lake / 'log' / 'spark.log'}"]
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "lake.md"

@@ -14,6 +14,7 @@ from barnabas.metadata.image import EMPTY_IMAGE, Draft, MetadataImage, Provenanc
 from barnabas.metadata.replay import REPLAY, apply, replay
 from barnabas.metadata.snapshot import to_records
 from barnabas.metadata.topics import MIGRATING_DIR, NO_LEADER, REASSIGNING, UNASSIGNED_DIR, Partition, TopicPartition
+from barnabas.steps import Slices, at_once
 from barnabas.wire import Uuid
 from barnabas.wire.message import Message
 from barnabas.wire.records.control import SnapshotFooterRecord
@@ -251,12 +252,14 @@ def test_partitions_are_found_by_broker_and_by_state() -> None:
         partition_record(2, replicas=[3, 4, 5], leader=3, adding_replicas=[5]),
     )
 
-    def ids(found: list[TopicPartition]) -> list[int]:
-        return [item.partition_id for item in found]
+    def ids(found: Slices[list[TopicPartition]]) -> list[int]:
+        return [item.partition_id for item in at_once(found)]
 
     topics = image.topics
-    assert ids(topics.on_broker(2)) == [0, 1] and ids(topics.on_broker(3)) == [0, 1, 2] and topics.on_broker(9) == []
-    assert ids(topics.led_by(3)) == [2] and topics.led_by(2) == []
+    assert (
+        ids(topics.on_broker(2)) == [0, 1] and ids(topics.on_broker(3)) == [0, 1, 2] and ids(topics.on_broker(9)) == []
+    )
+    assert ids(topics.led_by(3)) == [2] and ids(topics.led_by(2)) == []
     assert ids(topics.leaderless()) == [1] and ids(topics.reassigning()) == [2]
     assert topics.partition(TOPIC, 2) == topics.by_id[TOPIC].partitions[2]
     assert topics.partition(TOPIC, 3) is topics.partition(TOPIC, -1) is topics.partition(OTHER, 0) is None

@@ -19,6 +19,7 @@ from barnabas.raft.roles import (
     Votes,
 )
 from barnabas.raft.voters import ReplicaKey, VoterSet
+from tests.raft.harness import Replica
 from tests.raft.simulation import key_of, voter_set
 
 NOW_MS = 1_000_000
@@ -126,6 +127,17 @@ def test_a_leader_that_was_removed_does_not_count_itself() -> None:
     fetched(role, 3, 25)
     assert role.advance(30)
     assert role.high_watermark == 20
+
+
+def test_a_leader_that_was_the_only_voter_gives_a_second_one_time_to_fetch() -> None:
+    replica = Replica(1, voter_set(1))
+    replica.after(1_000_000)
+    replica.core.append_voters(replica.now_ms, voter_set(1, 2))
+    replica.process()
+    replica.after(2000)
+    assert replica.core.is_leader
+    replica.after(2000)
+    assert not replica.core.is_leader
 
 
 def test_progress_is_kept_when_an_observer_becomes_a_voter_and_back() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
-from barnabas.raft.sole_voter import why_never_led
+from barnabas.raft.sole_voter import why_never_led, why_two_leaders
 from barnabas.raft.voters import ReplicaKey, Voter, VoterHistory, VoterSet
 from barnabas.wire import Uuid
 from tests.command_line import invoke, spawn
@@ -60,6 +61,22 @@ def test_what_does_not_match_is_named(voters: VoterHistory, parts: list[str]) ->
         assert part in why
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "may"),
+    [
+        ([1, 2, 3], [3, 2, 1], True),
+        ([1, 2, 3], [1, 2], True),
+        ([1, 2], [1, 2, 3], True),
+        ([], [1], True),
+        ([1, 2, 3], [1], False),
+        ([1], [1, 2, 3], False),
+        ([1, 2, 3], [1, 2, 4], False),
+    ],
+)
+def test_voters_that_could_elect_a_second_leader_are_refused(before: list[int], now: list[int], may: bool) -> None:
+    assert (why_two_leaders(before, now) is None) is may
+
+
 # --- the command
 
 
@@ -99,3 +116,23 @@ def test_empty_directories_of_a_node_with_other_voters_are_not_formatted(tmp_pat
     text = refused(several)
     assert "controller.quorum.voters names the voters 1, 2" in text and "format -t CLUSTER_ID" in text
     assert not (tmp_path / "new").exists()
+
+
+def test_a_voter_that_suddenly_is_the_only_one_is_refused(tmp_path: Path) -> None:
+    path = settings(tmp_path / "data", "controller.quorum.voters=1@127.0.0.1:9093")
+    invoke("kafka-storage", "format", "--config", path, "-t", "AAAAAAAAAAAAAAAAAAAAAQ", code=0)
+    log = tmp_path / "data" / "__cluster_metadata-0"
+    log.mkdir(exist_ok=True)
+    voters = [{"voterId": each} for each in (1, 2, 3)]
+    state = {
+        "leaderId": 2,
+        "leaderEpoch": 7,
+        "votedId": -1,
+        "appliedOffset": 0,
+        "currentVoters": voters,
+        "data_version": 0,
+    }
+    (log / "quorum-state").write_text(json.dumps(state))
+    text = refused(path)
+    assert "names the voters 1, but its last election was among 1, 2, 3" in text
+    assert json.loads((log / "quorum-state").read_text()) == state

@@ -24,6 +24,7 @@ from barnabas.replicated.loop import Marker
 from barnabas.storage import Log, StorageError, TopicPartition, read_offset_checkpoint, read_topic_id
 from barnabas.storage.checkpoints import CLEANER_OFFSET_CHECKPOINT
 from barnabas.storage.cleanable import CleanerOffsets
+from barnabas.storage.errors import FileGoneError
 from barnabas.wire import ErrorCode, KafkaError, Message, Uuid
 from barnabas.wire.records.metadata import PartitionChangeRecord, RemoveTopicRecord
 from tests.replicas import moving_child
@@ -288,6 +289,33 @@ async def test_what_is_deleted_while_it_is_moved_is_deleted_there_too(tmp_path: 
     assert (partition.log_start_offset, partition.log_end_offset) == (45, 60)
     assert values_from(partition, 45)[-1] == written[-1]
     assert partition.log.segments[0].base_offset >= 40
+
+
+def test_a_segment_that_is_deleted_while_it_is_read_does_not_end_the_move(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = Log.read
+    gone: list[Log] = []
+
+    def read_late(log: Log, *arguments: Any) -> bytes:
+        if not gone:
+            gone.append(log)
+            log.advance_log_start_offset(40)
+            log.delete_old_segments()
+            raise FileGoneError("its file was deleted before it was opened")
+        return read(log, *arguments)
+
+    async def moved() -> None:
+        broker = start(tmp_path)
+        partition = broker.replicas.partition("t", 0)
+        fill(partition, 60)
+        monkeypatch.setattr(Log, "read", read_late)
+        move(broker, "two")
+        await finish(broker)
+        assert gone and not partition.is_offline
+        assert (partition.log_start_offset, partition.log_end_offset) == (40, 60)
+
+    asyncio.run(moved())
 
 
 @pytest.mark.parametrize("copied_rounds", [3, 100])

@@ -16,7 +16,6 @@ from barnabas.config import server
 from barnabas.config.resolve import Layers, topic_defaults
 from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
 from barnabas.metadata.replay import replay
-from barnabas.replicas import reading
 from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicas.partition import Partition
 from barnabas.replicas.replicas import Assign, Replicas
@@ -344,18 +343,33 @@ def test_who_reads_a_segment_for_so_long_that_it_is_deleted_harms_nobody_else(tm
     partition.log.delete_files()
     with pytest.raises(StorageError) as error:
         batches.read()
-    assert reading.failed(broker.replicas, partition, error.value) is ErrorCode.KAFKA_STORAGE_ERROR
+    assert partition.read_failed(error.value) is ErrorCode.KAFKA_STORAGE_ERROR
     assert not partition.is_offline and broker.told_offline == 0
+
+
+def take_away(partition: Partition, place: Path) -> None:
+    """Move the file of the active segment away, as if the disk had failed."""
+    segment = partition.log.segments[-1]
+    segment.log.let_go()
+    segment.log.path.rename(place)
 
 
 def test_an_append_that_the_disk_refuses_is_a_storage_error_and_nothing_is_written_after_it(tmp_path: Path) -> None:
     broker = Broker(tmp_path, *topic())
     partition = broker.replicas.partition("t", 0)
     append(partition, b"x")
-    segment = partition.log.segments[-1]
-    segment.log.let_go()
-    segment.log.path.rename(tmp_path / "elsewhere")
+    take_away(partition, tmp_path / "elsewhere")
     with pytest.raises(KafkaError) as error:
         append(partition, b"y")
     assert error.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert partition.is_offline and broker.told_offline == 1
+
+
+def test_a_coordinator_that_cannot_read_its_log_takes_the_log_dir_offline(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, *topic())
+    partition = broker.replicas.partition("t", 0)
+    append(partition, b"x")
+    take_away(partition, tmp_path / "elsewhere")
+    with pytest.raises(StorageError):
+        asyncio.run(partition.load(0, 1000))
     assert partition.is_offline and broker.told_offline == 1

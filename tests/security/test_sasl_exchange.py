@@ -13,7 +13,14 @@ from barnabas.security.principal import KafkaPrincipal
 from barnabas.security.sasl import ClientMechanism, InvalidCredentialsError, SaslError
 from barnabas.security.sasl.exchange import SaslExchange, Session, State
 from barnabas.security.sasl.plain import PlainClient, PlainServer
-from barnabas.security.sasl.scram import HASHES, ScramClient, ScramCredential, ScramServer
+from barnabas.security.sasl.scram import (
+    HASHES,
+    MAX_FAKE_SALT_BYTES,
+    ScramClient,
+    ScramCredential,
+    ScramServer,
+    fake_credential,
+)
 from barnabas.wire import ApiKey, ErrorCode, KafkaError
 
 SCRAM = list(HASHES)
@@ -141,6 +148,24 @@ def test_unknown_users_always_get_the_same_salt_and_each_their_own() -> None:
         return found[1]
 
     assert salt("bob") == salt("bob") != salt("carol")
+
+
+@pytest.mark.parametrize(
+    "salt", [b"1c7q0zdx9m2l5v8k3j6h4g", bytes(range(200, 216)), b""], ids=["Java's", "bytes", "none"]
+)
+def test_the_credential_of_an_unknown_user_looks_like_those_of_others(salt: bytes) -> None:
+    others = [ScramCredential(salt, b"stored", b"server", 8192)]
+    made = [fake_credential("SCRAM-SHA-512", f"user {number}", b"secret", others) for number in range(50)]
+    assert {(len(each.salt), each.iterations) for each in made} == {(len(salt), 8192)}
+    assert len({each.salt for each in made}) == (50 if salt else 1)
+    if salt:
+        assert all(each.salt.isalnum() and each.salt == each.salt.lower() for each in made) == salt.isalnum()
+
+
+def test_some_unknown_users_look_like_each_kind_of_known_ones() -> None:
+    others = [ScramCredential(bytes(length), b"stored", b"server", 4096) for length in (16, 26, 5000)]
+    made = [fake_credential("SCRAM-SHA-256", f"user {number}", b"secret", others) for number in range(100)]
+    assert {len(each.salt) for each in made} == {16, 26, MAX_FAKE_SALT_BYTES}
 
 
 def test_a_delegation_token_is_an_unknown_user() -> None:

@@ -6,24 +6,33 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.simulation.mutations import MUTATIONS
+from tests.simulation.plan import Kind
 from tests.simulation.runner import Job, run_job, run_jobs, shrink
 from tests.simulation.scenario import Result, Settings
 
 HASH = "PYTHONHASHSEED"
 MAX_SHOWN = 5
+TOLD = 10  # runs between two lines about the progress
 REPEATED = 25  # one of so many seeds is run twice, and must be the same
+COUNTED = 25, 12  # one of so many seeds, those with this rest, is run again with turns of the event loop counted
 
 
 def main() -> int:
     options = parse()
-    settings = Settings(options.nodes, options.duration, keeps_trace=options.seed is not None)
+    only = Kind[options.only.upper()] if options.only else None
+    if options.plant and only is None:
+        only = MUTATIONS[options.plant].only
+    counts_turns = options.count_turns or bool(options.plant and MUTATIONS[options.plant].counts_turns)
+    settings = Settings(options.nodes, options.duration, options.seed is not None, only, counts_turns)
     seeds = [options.seed] if options.seed is not None else range(options.first, options.first + options.seeds)
     plant = MUTATIONS[options.plant].plant if options.plant else None
     jobs = [Job(seed, settings, plant=plant) for seed in seeds]
-    jobs += [job for job in jobs if job.seed % REPEATED == 0 and options.seed is None]
+    if options.seed is None:
+        jobs += [*(job for job in jobs if job.seed % REPEATED == 0), *_counted(jobs)]
     began_s, virtual_s, digests, failed = time.monotonic(), 0.0, dict[int, str](), list[Result]()
     totals: dict[str, int] = {}
     runs = 0
@@ -31,8 +40,10 @@ def main() -> int:
         runs, virtual_s = count, virtual_s + result.virtual_s
         for name, number in result.counts.items():
             totals[name] = totals.get(name, 0) + number
-        if digests.setdefault(result.seed, result.digest) != result.digest:
+        if not result.is_counted and digests.setdefault(result.seed, result.digest) != result.digest:
             result.violations.append(f"two runs of seed {result.seed} differ")
+        if count % TOLD == 0:
+            print(f"{count} of {len(jobs)} runs, {len(failed)} failed", file=sys.stderr, flush=True)
         if result.violations:
             failed.append(result)
             show(result, options)
@@ -48,7 +59,8 @@ def main() -> int:
     if options.seed is not None:
         write_trace(run_job(jobs[0]) if not failed else failed[0], options.trace)
     if failed and options.shrink:
-        job = next(each for each in jobs if each.seed == failed[0].seed)
+        same = (each for each in jobs if each.settings.counts_turns == failed[0].is_counted)
+        job = next(each for each in same if each.seed == failed[0].seed)
         smallest = shrink(job, failed[0])
         print(f"shrunk to {len(smallest.plan)} faults:")
         show(smallest, options)
@@ -56,6 +68,12 @@ def main() -> int:
             run_job(job._replace(plan=smallest.plan, settings=settings._replace(keeps_trace=True))), options.trace
         )
     return 1 if failed else 0
+
+
+def _counted(jobs: Sequence[Job]) -> list[Job]:
+    divisor, rest = COUNTED
+    counted = [job for job in jobs if job.seed % divisor == rest and not job.settings.counts_turns]
+    return [job._replace(settings=job.settings._replace(counts_turns=True)) for job in counted]
 
 
 def parse() -> argparse.Namespace:
@@ -69,6 +87,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--stop", action="store_true", help="stop at the first seed that fails")
     parser.add_argument("--shrink", action="store_true", help="leave out faults of the first failing plan")
     parser.add_argument("--plant", choices=sorted(MUTATIONS), help="plant a bug, to see that it is found")
+    parser.add_argument("--count-turns", action="store_true", help="check how much is done in a turn of the event loop")
+    kinds = [kind.name.lower() for kind in Kind]
+    parser.add_argument("--only", choices=kinds, help="draw faults of one kind alone")
     parser.add_argument("--trace", type=Path, default=Path("simulation.trace"), help="where to write a trace")
     return parser.parse_args()
 
@@ -76,6 +97,8 @@ def parse() -> argparse.Namespace:
 def show(result: Result, options: argparse.Namespace) -> None:
     print(f"seed {result.seed}: {len(result.violations)} violated, replay with")
     planted = f" --plant {options.plant}" if options.plant else ""
+    planted += f" --only {options.only}" if options.only else ""
+    planted += " --count-turns" if result.is_counted else ""
     print(
         f"  python -m tests.simulation --seed {result.seed} --nodes {options.nodes} --duration {options.duration}{planted}"
     )

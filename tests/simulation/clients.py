@@ -7,22 +7,27 @@ the `History`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+import contextlib
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 from barnabas.client import Admin, Consumer, Producer
+from barnabas.client.admin.configs import AlterConfigOp, AlterConfigOpType, ConfigResource
 from barnabas.client.admin.topics import NewTopic
 from barnabas.client.consumer import TopicPartition
+from barnabas.security.acl import AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
 from barnabas.wire import KafkaError
 from tests.simulation.history import Final, History, Outcome, Place, Record
+from tests.simulation.loop import Process
 from tests.simulation.plan import CLIENT
-from tests.simulation.world import World
 
 RETRY_S = 0.5
 MAX_PAUSE_S = 1.5
 POLL_MS = 1000
 SETTLE_S = 180.0
+SETTING = "retention.ms"
+ONE_DAY_MS = 86_400_000
 COUNTER_GROUP = "counter"
 GROUPS = ("readers", "classic-readers", COUNTER_GROUP)
 
@@ -30,14 +35,40 @@ PRODUCED, INPUT, OUTPUT = "produced", "input", "output"
 TOPICS = {PRODUCED: 3, INPUT: 2, OUTPUT: 2}
 
 
-class Clients:
-    """The clients of one run. `servers` are the bootstrap servers, `replicas` the replication factor of topics."""
+def _acl(topic: str) -> AclEntry:
+    allowed = AclOperation.READ, AclPermissionType.ALLOW
+    return AclEntry(ResourceType.TOPIC, topic, PatternType.LITERAL, "User:reader", "*", *allowed)
 
-    def __init__(self, world: World, history: History, servers: str, replicas: int) -> None:
+
+class Surrounding(Protocol):
+    """What clients need around them: a simulated world, or a real one."""
+
+    @property
+    def processes(self) -> Mapping[str, Process]: ...
+
+    def random_for(self, purpose: str) -> Random: ...
+
+    def start(self, machine: str) -> Process: ...
+
+    def spawn(self, process: Process, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]: ...
+
+    def say(self, *event: object) -> None: ...
+
+    def violated(self, what: str) -> None: ...
+
+
+class Clients:
+    """The clients of one run. `servers` are the bootstrap servers, `replicas` the replication factor of topics.
+
+    Topics that come and go have a number of `partitions`.
+    """
+
+    def __init__(self, world: Surrounding, history: History, servers: str, replicas: int, partitions: int = 1) -> None:
         self.world = world
         self.history = history
         self.is_over = False
         self._replicas = replicas
+        self._partitions = partitions
         self._common = {"bootstrap.servers": servers, "request.timeout.ms": "3000", "default.api.timeout.ms": "10000"}
         self._producing = {
             **self._common,
@@ -62,6 +93,7 @@ class Clients:
         works: dict[str, Callable[[str, Random], Coroutine[Any, Any, None]]] = {
             "p1": self._produce,
             "t1": self._transact,
+            "z1": self._take_over,
             "y1": self._copy,
             "y2": self._copy,
             "c1": self._consume,
@@ -106,6 +138,12 @@ class Clients:
                 found[isolation] = await self._read_all(isolation)
             async with Admin(self._common) as admin:
                 found["topics"] = {topic.name: str(topic.topic_id) for topic in await admin.list_topics()}
+                found["settings"] = dict.fromkeys(map(str, await admin.describe_acls()), "")
+                there = [ConfigResource.topic(topic) for topic in self.history.created if topic in found["topics"]]
+                for resource, config in (await admin.describe_configs(there, keys=[SETTING])).items():
+                    if isinstance(config, KafkaError):
+                        raise config
+                    found["settings"][resource.name] = config[SETTING].value
                 found["offsets"] = {}
                 for group, offsets in (await admin.list_consumer_group_offsets(GROUPS)).items():
                     if isinstance(offsets, KafkaError):
@@ -115,7 +153,7 @@ class Clients:
                             found["offsets"][group, Place(*place)] = committed.offset
 
         await self._in_process(self._until_done("looker", look))
-        return Final(found["read_committed"], found["read_uncommitted"], found["topics"], found["offsets"])
+        return Final(*(found[name] for name in ("read_committed", "read_uncommitted", "topics", "offsets", "settings")))
 
     async def _ends(self, isolation: str) -> dict[TopicPartition, int]:
         async with Consumer({**self._consuming, "isolation.level": isolation}) as consumer:
@@ -201,6 +239,39 @@ class Clients:
                 await self._end(producer, transaction, commits=random.random() < 0.7)
                 await asyncio.sleep(random.uniform(0, MAX_PAUSE_S))
 
+    async def _take_over(self, name: str, random: Random) -> None:
+        """Have a producer go on although another one has taken over its transactional id."""
+        history, number, count = self.history, 0, 0
+        settings = {**self._producing, "transactional.id": name.split(".", maxsplit=1)[0]}
+
+        async def send(producer: Producer, transaction: str) -> None:
+            nonlocal number
+            number += 1
+            value = b"%s %d" % (name.encode(), number)
+            history.sending(value, PRODUCED, transaction)
+            told = await (await producer.send(PRODUCED, value, key=b"%d" % random.randrange(9)))
+            history.acknowledged(value, Place(told.topic, told.partition), told.offset)
+
+        while not self.is_over:
+            count += 1
+            old, new = f"{name}/{count} old", f"{name}/{count} new"
+            async with (
+                Producer(settings, random=random.random) as first,
+                Producer(settings, random=random.random) as second,
+            ):
+                await first.init_transactions()
+                first.begin_transaction()
+                await send(first, old)
+                await second.init_transactions()
+                history.ended(old, Outcome.ABORTED)
+                second.begin_transaction()
+                await send(second, new)
+                with contextlib.suppress(KafkaError, OSError, TimeoutError):
+                    await first.commit_transaction()
+                    history.ended(old, Outcome.COMMITTED)
+                await self._end(second, new, commits=random.random() < 0.7)
+            await asyncio.sleep(random.uniform(0, MAX_PAUSE_S * 6))
+
     async def _end(self, producer: Producer, transaction: str, *, commits: bool) -> None:
         self.history.ended(transaction, Outcome.UNKNOWN)
         self.world.say("ending", transaction, commits)
@@ -238,7 +309,7 @@ class Clients:
                     history.received(name, place, record.offset, original, committed=True)
                     number += 1
                     value = b"%s %d" % (name.encode(), number)
-                    history.copies[value] = original
+                    history.copied(value, original)
                     history.sending(value, OUTPUT, transaction)
                     waiting.append((value, await producer.send(OUTPUT, value, key=record.key)))
                     offsets[TopicPartition(*place)] = record.offset + 1
@@ -286,17 +357,32 @@ class Clients:
                 history.offset_committed(COUNTER_GROUP, place, following)
                 await asyncio.sleep(random.uniform(0, MAX_PAUSE_S * 3))
 
+    async def _set(self, admin: Admin, topic: str, value: str) -> None:
+        """Set what nobody sets again: a setting of a new topic, and an ACL."""
+        resource = ConfigResource.topic(topic)
+        alteration = AlterConfigOp(SETTING, AlterConfigOpType.SET, value)
+        error = (await admin.incremental_alter_configs({resource: [alteration]}))[resource]
+        if error is not None:
+            raise error
+        self.history.was_set(topic, value, topic)
+        entry = _acl(topic)
+        error = (await admin.create_acls([entry]))[entry]
+        if error is not None:
+            raise error
+        self.history.was_set(str(entry), "")
+
     async def _administer(self, name: str, random: Random) -> None:
-        """Create topics, and delete some of them."""
+        """Create topics with a setting and an ACL, and delete some of the topics."""
         history, number = self.history, 0
         async with Admin(self._common) as admin:
             while not self.is_over:
                 number += 1
                 topic = f"{name}-{number}"
-                created = (await admin.create_topics([NewTopic(topic, 1, self._replicas)]))[topic]
+                created = (await admin.create_topics([NewTopic(topic, self._partitions, self._replicas)]))[topic]
                 if isinstance(created, KafkaError):
                     raise created
                 history.topic_created(topic, str(created.topic_id))
+                await self._set(admin, topic, str(ONE_DAY_MS + number))
                 if random.random() < 0.3:
                     history.topic_deleting(topic)
                     error = (await admin.delete_topics([topic]))[topic]

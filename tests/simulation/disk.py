@@ -13,7 +13,7 @@ import os
 import stat
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -132,7 +132,7 @@ class Condition:
     failing_flushes: int = 0  # so many of the next flushes fail
     failing_reads: int = 0
     slowness: float = 1.0  # by which the time of work in threads is multiplied
-    failures: list[str] = field(default_factory=list)
+    has_failed: bool = False  # in this life of the program
 
 
 class Entry:
@@ -209,7 +209,9 @@ class Disks:
         return self.conditions[_machine(path)]
 
     def _check_room(self, path: str) -> None:
-        if self._condition(path).is_full:
+        condition = self._condition(path)
+        if condition.is_full:
+            condition.has_failed = True
             raise _error(errno.ENOSPC, path)
 
     # --- calls of `os`
@@ -252,6 +254,7 @@ class Disks:
         condition = self._condition(path)
         if condition.failing_reads:
             condition.failing_reads -= 1
+            condition.has_failed = True
             self._note("read error", path)
             raise _error(errno.EIO, path)
         return node
@@ -295,6 +298,7 @@ class Disks:
         condition = self._condition(path)
         if condition.failing_flushes:
             condition.failing_flushes -= 1
+            condition.has_failed = True
             self._note("flush error", path)
             raise _error(errno.EIO, path)
         node.flush()

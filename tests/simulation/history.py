@@ -57,6 +57,7 @@ class Final(NamedTuple):
     all_records: Mapping[Place, list[Record]]  # as read_uncommitted sees it
     topics: Mapping[str, str]  # name to id
     offsets: Mapping[tuple[str, Place], int]  # of groups
+    settings: Mapping[str, str] = {}  # by the names that `was_set` was told
 
 
 class History:
@@ -70,6 +71,7 @@ class History:
         self.created: dict[str, str] = {}
         self.deleting: set[str] = set()
         self.deleted: set[str] = set()
+        self.settings: dict[str, tuple[str, str | None]] = {}  # name to value, and the topic that it ends with
         self.copies: dict[bytes, bytes] = {}  # the value of a copy, and of what it was copied from
         self.contradictions: list[str] = []
         self.counts: dict[str, int] = defaultdict(int)
@@ -89,6 +91,10 @@ class History:
     def ended(self, transaction: str, outcome: Outcome) -> None:
         self.counts[outcome.value] += 1
         self.transactions.setdefault(transaction, Transaction(transaction)).outcome = outcome
+
+    def copied(self, value: bytes, original: bytes) -> None:
+        """Note what a record is a copy of, before it is sent."""
+        self.copies[value] = original
 
     # --- consumers
 
@@ -129,6 +135,11 @@ class History:
         self.counts["deleted"] += 1
         self.deleted.add(name)
 
+    def was_set(self, name: str, value: str, topic: str | None = None) -> None:
+        """Note a setting or an ACL that was acknowledged, and that nobody changes again. It may end with its topic."""
+        self.counts["set"] += 1
+        self.settings[name] = value, topic
+
     def _contradict(self, what: str) -> None:
         self.contradictions.append(what)
 
@@ -154,6 +165,9 @@ class History:
             if final.offsets.get((group, place), 0) < offset:
                 yield f"group {group} is at {final.offsets.get((group, place))} of {place}, but {offset} was acknowledged"
         yield from self._topics(final.topics)
+        for name, (text, topic) in self.settings.items():
+            if topic not in self.deleting and final.settings.get(name) != text:
+                yield f"{name} was set to {text!r} and is {final.settings.get(name)!r}"
 
     def _lost(
         self, places: Mapping[bytes, tuple[Place, int]], committed: Mapping[bytes, tuple[Place, int]]

@@ -63,6 +63,7 @@ class SimulatedLoop(_Base):  # type: ignore[misc]
         self._threads = threads
         self._connect = connect
         self._turns = 0
+        self.is_in_thread = False  # whether what ran last was work for a thread
         self._graves: list[object] = []  # tasks of dead processes: a coroutine that is freed would run its `finally`
         self._paused: list[Process] = []
         self.tasks: dict[asyncio.Task[Any], Process | None] = {}
@@ -166,6 +167,7 @@ class SimulatedLoop(_Base):  # type: ignore[misc]
         working_s, reporting_s = self._threads(RUNNING.get())
 
         def work() -> None:
+            self.is_in_thread = True
             try:
                 result = func(*args)
             except Exception as error:

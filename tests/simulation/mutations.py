@@ -1,6 +1,7 @@
 """Planted bugs: each changes the product in the process of one run, to show that the simulation finds it.
 
-A bug is an entry of `MUTATIONS`: what is wrong, how many nodes it needs, and a seed that finds it soon.
+A bug is an entry of `MUTATIONS`: what is wrong, how many nodes it needs, the faults that hit its weak moment if others seldom
+do, and the first seed that finds it.
 """
 
 from __future__ import annotations
@@ -8,22 +9,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from barnabas import slices
+from barnabas.controller import configs
 from barnabas.raft.quorum_state import FileQuorumState
 from barnabas.raft.stored_log import StoredLog
 from barnabas.replicas.following.fetcher import Fetcher
 from barnabas.replicas.leading import Leading
 from barnabas.replicas.partition import Partition
+from barnabas.replicated.decision import Producer, Result
 from barnabas.storage import producers
 from barnabas.storage.log import Log
+from barnabas.transactions import decide
+from barnabas.transactions.state import TransactionState
+from tests.simulation.plan import Kind
 
 
 class Mutation(NamedTuple):
-    """`seeds` are so many that at least one of them, from 1 on, found the bug when this was written."""
+    """`seed` is the first one, from 1 on, that found the bug when this was written."""
 
     what: str
     nodes: int
     plant: Callable[[], None]
-    seeds: int = 20
+    only: Kind | None = None
+    seed: int = 1
+    counts_turns: bool = False
 
 
 def _replace(owner: Any, name: str, value: Any) -> None:
@@ -79,6 +88,17 @@ def _producers_forgotten() -> None:
 
 
 def _fence_ignored() -> None:
+    end = decide.end
+
+    def end_any(
+        situation: decide.TransactionSituation, transactional_id: str, producer: Producer, *more: Any
+    ) -> Result[decide.Ended]:
+        current = situation.get(transactional_id)
+        if current is not None and current.state is TransactionState.ONGOING:
+            producer = producer._replace(producer_epoch=current.producer_epoch)
+        return end(situation, transactional_id, producer, *more)
+
+    _replace(decide, "end", end_any)
     _replace(producers, "_check_not_fenced", _does_nothing)
     _replace(producers, "_check_marker", _does_nothing)
 
@@ -121,24 +141,43 @@ def _coordinators_do_not_flush() -> None:
     _replace(Partition, "_advance", early)
 
 
+def _settings_lost() -> None:
+    alter = configs.alter_incrementally
+
+    def lost(*arguments: Any, **more: Any) -> Any:
+        result = yield from alter(*arguments, **more)
+        return result._replace(records=()) if len(result.records) == 1 else result
+
+    _replace(configs, "alter_incrementally", lost)
+
+
+def _never_pauses() -> None:
+    _replace(slices, "TURN_S", 60.0)
+    _replace(slices, "MAX_STEPS", 1 << 30)
+
+
 MUTATIONS = {
-    "raft-log-not-flushed": Mutation("The metadata log is not flushed", 3, _raft_log_not_flushed),
-    "votes-not-saved": Mutation("A voter forgets its vote when it restarts", 3, _votes_not_saved),
+    "raft-log-not-flushed": Mutation("The metadata log is not flushed", 3, _raft_log_not_flushed, seed=2),
+    "votes-not-saved": Mutation("A voter forgets its vote when it restarts", 3, _votes_not_saved, Kind.BALLOT),
     "high-watermark-early": Mutation(
         "The high watermark does not wait for followers", 3, _high_watermark_ignores_followers
     ),
-    "isr-expanded-early": Mutation("A follower joins the ISR before it has caught up", 3, _isr_expanded_early),
-    "truncation-skipped": Mutation("A follower keeps what its leader does not have", 3, _truncation_skipped),
-    "duplicates-accepted": Mutation("A batch that is sent again is appended again", 1, _duplicates_accepted),
-    "producers-forgotten": Mutation("Sequences of producers are lost by a restart", 1, _producers_forgotten),
-    "fence-ignored": Mutation("Old epochs of producers are accepted", 1, _fence_ignored),
+    "isr-expanded-early": Mutation(
+        "A follower joins the ISR before it has caught up", 3, _isr_expanded_early, Kind.LAGGARD
+    ),
+    "truncation-skipped": Mutation("A follower keeps what its leader does not have", 3, _truncation_skipped, seed=4),
+    "duplicates-accepted": Mutation("A batch that is sent again is appended again", 1, _duplicates_accepted, seed=4),
+    "producers-forgotten": Mutation("Sequences of producers are lost by a restart", 1, _producers_forgotten, seed=4),
+    "fence-ignored": Mutation("Old epochs of producers are accepted, also by the coordinator", 1, _fence_ignored),
     "marker-lost": Mutation("Some commits write the marker of an abort", 1, _marker_lost),
     "open-transactions-visible": Mutation(
         "read_committed reads beyond the last stable offset", 1, _open_transactions_visible
     ),
     "aborted-visible": Mutation("Fetch does not name aborted transactions", 1, _aborted_visible),
-    "names-not-flushed": Mutation("The names of new log files are not flushed", 1, _names_not_flushed),
+    "names-not-flushed": Mutation("The names of new log files are not flushed", 1, _names_not_flushed, seed=2),
+    "settings-lost": Mutation("A changed setting is answered, and not written", 1, _settings_lost),
+    "never-pauses": Mutation("Work in slices never pauses", 3, _never_pauses, counts_turns=True),
     "committed-before-flush": Mutation(
-        "flush.messages does not hold back what is committed", 1, _coordinators_do_not_flush
+        "flush.messages does not hold back what is committed", 1, _coordinators_do_not_flush, seed=2
     ),
 }

@@ -6,6 +6,7 @@ module adds its own while a run lasts.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections import defaultdict
 from collections.abc import Iterator
@@ -32,9 +33,27 @@ class Truth:
         self.metadata_end = 0
         self.partitions: dict[tuple[str, int], dict[int, tuple[int, int]]] = defaultdict(dict)
         self.committed_batches = 0
+        self._waiting: list[asyncio.Future[int]] = []
+
+    @property
+    def leader(self) -> int | None:
+        """The leader of the last epoch of the metadata."""
+        return self.leaders[max(self.leaders)] if self.leaders else None
+
+    def next_leader(self) -> asyncio.Future[int]:
+        """Return the leader of the metadata that is elected next, at the moment of its election."""
+        elected: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._waiting.append(elected)
+        return elected
 
     def leads(self, node_id: int, epoch: int) -> None:
+        is_new = epoch not in self.leaders
         before = self.leaders.setdefault(epoch, node_id)
+        if is_new:
+            waiting, self._waiting = self._waiting, []
+            for each in waiting:
+                if not each.done():
+                    each.set_result(node_id)
         if before != node_id:
             self.world.violated(f"{before} and {node_id} both lead epoch {epoch} of the metadata")
 

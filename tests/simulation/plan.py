@@ -8,11 +8,17 @@ from random import Random
 from typing import NamedTuple
 
 MIN_PAUSE_S, MAX_PAUSE_S = 0.1, 3.0
+ONE_BY_ONE_S = 12.0
 CLIENT = "client"
 
 
 class Kind(Enum):
-    """What can go wrong, with its weight among the faults of a plan."""
+    """What can go wrong, with its weight among the faults of a plan.
+
+    The last two wait for a weak moment of several nodes. In BALLOT the metadata has just elected a leader, which is cut off,
+    and those that voted are killed. In LAGGARD a follower was cut off from a leader for long, its fetches are slow after
+    that, and the leader dies as soon as the follower is in its ISR again.
+    """
 
     KILL = 6
     POWER = 5
@@ -28,8 +34,11 @@ class Kind(Enum):
     FLUSH_ERROR = 0.5
     READ_ERROR = 0.4
     CLOCK = 1.1
+    BALLOT = 0.6
+    LAGGARD = 0.7
 
 
+NEEDS_NODES = (Kind.BALLOT, Kind.LAGGARD)
 NEEDS_FLUSHES = (Kind.POWER, Kind.BLACKOUT)  # lose what was acknowledged, unless logs are flushed before
 
 
@@ -51,15 +60,21 @@ _OF_LINKS = (Kind.CUT, Kind.LOSE, Kind.SLOW_LINK)
 
 
 def draw_plan(
-    random: Random, machines: Sequence[str], duration_s: float, *, without: Sequence[Kind] = ()
+    random: Random,
+    machines: Sequence[str],
+    duration_s: float,
+    *,
+    without: Sequence[Kind] = (),
+    only: Kind | None = None,
 ) -> list[Fault]:
-    """Draw the faults of a run of some length, in order of time."""
-    kinds = [kind for kind in Kind if kind not in without]
+    """Draw the faults of a run of some length, in order of time. With `only`, each has time to end before the next."""
+    kinds = [kind for kind in Kind if kind not in without] if only is None else [only]
+    pause_s = (MIN_PAUSE_S, MAX_PAUSE_S) if only is None else (MAX_PAUSE_S, ONE_BY_ONE_S)
     weights = [kind.value for kind in kinds]
     plan: list[Fault] = []
     at_s = 0.0
     while True:
-        at_s += random.uniform(MIN_PAUSE_S, MAX_PAUSE_S)
+        at_s += random.uniform(*pause_s)
         kind = random.choices(kinds, weights)[0]
         machine = random.choice(machines)
         other = random.choice([each for each in (*machines, CLIENT) if each != machine])

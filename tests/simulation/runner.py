@@ -15,16 +15,26 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import NamedTuple
 
+from barnabas.broker.served import served_apis
+from barnabas.wire import APIS, ApiKey, message_class
+from barnabas.wire.codec import reader, sliced_reader, sliced_writer, writer
 from tests.simulation.plan import Fault
 from tests.simulation.scenario import Result, Settings, run
 
 MAX_REAL_S = 300.0
-LOADED = (  # what nodes and clients import when they first need it
+LOADED = (  # what nodes and clients import when they first need it, beside the handlers
     "barnabas.broker.coordinators",
     "barnabas.broker.txn_markers",
     "barnabas.client.producer",
     "barnabas.client.consumer",
     "barnabas.client.admin.admin",
+    "barnabas.client.consuming.assignors",
+    "barnabas.client.consuming.classic",
+    "barnabas.client.consuming.heartbeats",
+    "barnabas.client.producing.offsets",
+    "barnabas.client.producing.transactions",
+    "barnabas.replicas.waiting",
+    "barnabas.wire.faults",
 )
 
 
@@ -77,6 +87,18 @@ def run_job(job: Job) -> Result:
 def _load() -> None:
     for name in LOADED:
         import_module(name)
+    for kind in ("broker", "controller"):
+        for key in served_apis(kind):
+            _compile(ApiKey(key))
+
+
+def _compile(key: ApiKey) -> None:
+    """Import the handler of an API, and compile what reads and writes its newest version."""
+    import_module(f"barnabas.broker.api.{key.name.lower()}")
+    api = APIS[key]
+    for name in (api.request, api.response):
+        for each in (reader, writer, sliced_reader, sliced_writer):
+            each(message_class(name), api.kafka.last)
 
 
 def _fork(job: Job, others: Sequence[int]) -> _Child:

@@ -7,6 +7,7 @@ have ended, everything must recover by itself.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 from collections.abc import Sequence
 from contextvars import Context
@@ -18,21 +19,28 @@ from barnabas.broker.node import Node, NodeError
 from barnabas.config.server import load
 from barnabas.config.server_config import ServerConfig
 from barnabas.raft.formatting import Formatting, bootstrap_records, effective_features, write_format
+from barnabas.steps import at_once
 from barnabas.testing.settings import TEST_DEFAULTS
 from barnabas.wire import random_uuid
 from tests.simulation.clients import Clients
 from tests.simulation.history import History
 from tests.simulation.loop import Process
 from tests.simulation.observe import Truth, observed
-from tests.simulation.plan import CLIENT, NEEDS_FLUSHES, Fault, Kind, draw_plan
+from tests.simulation.plan import CLIENT, NEEDS_FLUSHES, NEEDS_NODES, Fault, Kind, draw_plan
+from tests.simulation.turns import Turns
 from tests.simulation.world import World
 
 START_AGAIN_S = 1.0
 START_LIMIT_S = 120.0
 STOP_LIMIT_S = 60.0
-QUIET_S = 10.0
+QUIET_S = 5.0
 LOOK_S = 0.1
 MAX_SHOWN = 20
+WEAK_MOMENT_S = 6.0  # for an election, or until a node is in an ISR again
+OUT_OF_ISR_S = 6.0  # more than replica.lag.time.max.ms, and the time until the next check
+SOON_S = 0.2
+WATCH_S = 0.002
+MANY_PARTITIONS = 100  # of topics that come and go, where the length of turns matters
 
 
 class Settings(NamedTuple):
@@ -41,6 +49,8 @@ class Settings(NamedTuple):
     nodes: int = 3
     duration_s: float = 20.0
     keeps_trace: bool = False
+    only: Kind | None = None  # draw faults of this kind alone
+    counts_turns: bool = False
 
 
 @dataclass
@@ -55,6 +65,7 @@ class Result:
     events: int
     counts: dict[str, int]
     trace: list[str] = field(default_factory=list)
+    is_counted: bool = False
 
 
 class Nodes:
@@ -100,6 +111,8 @@ class Nodes:
             "group.initial.rebalance.delay.ms": "0",
             "log.flush.interval.messages": "1" if self._flushes else "9223372036854775807",
             "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": "User:ANONYMOUS",
         }
         return load(settings)
 
@@ -122,6 +135,9 @@ class Nodes:
         process = self._serving.get(machine)
         return process is not None and process.is_alive
 
+    def is_serving_in(self, process: Process) -> bool:
+        return self._serving.get(process.machine) is process
+
     async def wait_started(self) -> None:
         """Wait until all nodes serve clients, however often they are started meanwhile."""
         until_s = self.world.loop.time() + START_LIMIT_S
@@ -142,8 +158,10 @@ class Nodes:
         if process.is_alive:
             if not stopping.done():
                 self.world.say("a stop takes too long", machine)
-            elif stopping.exception() is not None:
-                self.world.violated(f"{machine} cannot stop: {stopping.exception()!r}")
+            elif (error := stopping.exception()) is not None:
+                if not (isinstance(error, NodeError) and self.world.disks.conditions[machine].has_failed):
+                    self.world.violated(f"{machine} cannot stop: {error!r}")
+                self.world.say("stopped badly", machine, str(error)[:300])
             self.world.kill(machine, power=False)
 
     async def _live(self, machine: str, process: Process) -> None:
@@ -162,13 +180,13 @@ class Nodes:
                 raise
 
     def ended(self, machine: str, error: Exception) -> None:
-        """Start a failed node again after a while. In peace there is no reason to fail."""
+        """Start a failed node again after a while. In peace there is no reason to fail, unless its disk failed before."""
         self.world.say("failed", machine, str(error)[:300])
-        has_peace = self.has_peace
+        has_no_reason = self.has_peace and not self.world.disks.conditions[machine].has_failed
 
         def again() -> None:
             self.world.kill(machine, power=False)
-            if has_peace:
+            if has_no_reason:
                 self.world.violated(f"{machine} fails without a fault: {error}")
             self.start(machine)
 
@@ -183,15 +201,19 @@ class Run:
         self.history = History()
         self.truth = Truth(self.world)
         self.duration_s = settings.duration_s
+        self.counts_turns = settings.counts_turns
         self.flushes = self.world.random_for("flushes").random() < 0.6
         self.nodes = Nodes(self.world, range(1, settings.nodes + 1), flushes=self.flushes)
-        without = () if self.flushes else NEEDS_FLUSHES
-        drawn = draw_plan(self.world.random_for("plan"), self.nodes.machines, self.duration_s, without=without)
+        without = (*(() if self.flushes else NEEDS_FLUSHES), *(() if settings.nodes > 2 else NEEDS_NODES))
+        drawn = draw_plan(
+            self.world.random_for("plan"), self.nodes.machines, self.duration_s, without=without, only=settings.only
+        )
         self.plan = drawn if plan is None else list(plan)
-        self.clients = Clients(self.world, self.history, self.nodes.servers, min(3, settings.nodes))
+        replicas, partitions = min(3, settings.nodes), MANY_PARTITIONS if settings.counts_turns else 1
+        self.clients = Clients(self.world, self.history, self.nodes.servers, replicas, partitions)
 
     def run(self) -> Result:
-        with observed(self.truth):
+        with observed(self.truth), self._counted():
             try:
                 self.world.run(self._scenario())
             except Exception as error:
@@ -207,7 +229,12 @@ class Run:
             world.events,
             counts,
             list(world.trace),
+            self.counts_turns,
         )
+
+    def _counted(self) -> contextlib.AbstractContextManager[None]:
+        turns = Turns(self.world.loop, self.nodes.is_serving_in, self.world.violated)
+        return turns.counted() if self.counts_turns else contextlib.nullcontext()
 
     async def _scenario(self) -> None:
         self.nodes.format()
@@ -302,10 +329,66 @@ class Run:
                 condition.failing_flushes = 1
             case Kind.READ_ERROR if condition is not None:
                 condition.failing_reads = 1
+            case Kind.BALLOT:
+                await self._disturb_ballot(fault)
+            case Kind.LAGGARD:
+                await self._lag(fault)
             case Kind.CLOCK:
                 world.clock_errors_ms[machine] += round((fault.amount - 0.5) * 10_000)
             case _:
                 raise AssertionError(fault)
+
+    async def _disturb_ballot(self, fault: Fault) -> None:
+        """Have a leader of the metadata elected and at once cut off, and kill those that elected it."""
+        elected = self.truth.next_leader()
+        leader = self.truth.leader
+        if leader is not None:
+            self.world.kill(f"n{leader}", power=False)
+        try:
+            async with asyncio.timeout(WEAK_MOMENT_S):
+                winner = f"n{await elected}"
+        except TimeoutError:
+            winner = ""
+        self.world.say("ballot", winner)
+        others = [each for each in self.nodes.machines if each != winner]
+        links = [link for each in others for link in ((winner, each), (each, winner))] if winner else []
+        for link in links:
+            self.world.network.cut_link(*link)
+        for each in others:
+            self.world.kill(each, power=False)
+        for each in others:
+            await asyncio.sleep(fault.amount * SOON_S)
+            self.nodes.start(each)
+        await asyncio.sleep(max(fault.duration_s, WEAK_MOMENT_S))
+        for link in links:
+            self.world.network.heal_link(*link)
+
+    async def _lag(self, fault: Fault) -> None:
+        """Cut a follower off from a leader, let it fetch slowly after that, and kill the leader when the ISR has it again."""
+        world, controller = self.world, f"n{self.truth.leader}"
+        late = fault.machine
+        leader = fault.other if fault.other in self.nodes.machines else late
+        if controller not in self.nodes.machines or len({controller, late, leader}) < 3:
+            late, leader = [each for each in self.nodes.machines if each != controller][:2]
+        await self._cut([(late, leader), (leader, late)], OUT_OF_ISR_S)
+        world.network.slow[leader, late] = 1 + fault.amount * 1000
+        gone = self._led_with(controller, leader, late)
+        until_s = world.loop.time() + WEAK_MOMENT_S
+        while self._led_with(controller, leader, late) <= gone and world.loop.time() < until_s:
+            await asyncio.sleep(WATCH_S)
+        world.say("again in the ISR", late, leader)
+        world.kill(leader, power=False)
+        await asyncio.sleep(fault.duration_s)
+        world.network.slow.pop((leader, late), None)
+        self.nodes.start(leader)
+
+    def _led_with(self, controller: str, leader: str, follower: str) -> int:
+        """Return of how many partitions of a leader a follower is in the ISR, as a controller knows it."""
+        if not self.nodes.is_serving(controller):
+            return 0
+        topics = self.nodes.nodes[controller].image.topics
+        led = at_once(topics.led_by(int(leader.removeprefix("n"))))
+        return sum(int(follower.removeprefix("n")) in partition.isr for _, _, partition in led)
 
     async def _cut(self, links: Sequence[tuple[str, str]], lasts_s: float) -> None:
         for link in links:

@@ -17,8 +17,8 @@ def records(*values: bytes) -> list[Record]:
 
 
 def final(committed: Logs, everything: Logs | None = None, **more: Mapping[object, object]) -> Final:
-    topics, offsets = more.get("topics", {}), more.get("offsets", {})
-    return Final(committed, committed if everything is None else everything, topics, offsets)  # type: ignore[arg-type]
+    others = (more.get(name, {}) for name in ("topics", "offsets", "settings"))
+    return Final(committed, committed if everything is None else everything, *others)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_a_copy_that_is_made_twice_is_found() -> None:
     history = History()
     for number in range(2):
         history.sending(b"y %d" % number, "t")
-        history.copies[b"y %d" % number] = b"p 0"
+        history.copied(b"y %d" % number, b"p 0")
     assert found(history, final({T0: records(b"y 0"), T1: []})) == []
     assert found(history, final({T0: records(b"y 0"), T1: records(b"y 1")})) == ["copied twice"]
 
@@ -118,3 +118,13 @@ def test_topics_are_there_as_they_were_created_and_gone_as_they_were_deleted() -
     assert len(found(history, final({}, topics={"a": "9"}))) == 1
     history.topic_deleted("b")
     assert len(found(history, final({}, topics={"a": "1", "b": "2"}))) == 1
+
+
+def test_a_setting_is_as_it_was_set_unless_its_topic_was_deleted() -> None:
+    history = History()
+    history.was_set("a", "1", topic="a")
+    history.was_set("an ACL", "")
+    assert found(history, final({}, settings={"a": "1", "an ACL": ""})) == []
+    assert len(found(history, final({}, settings={"a": "2"}))) == 2
+    history.topic_deleting("a")
+    assert found(history, final({}, settings={"an ACL": ""})) == []

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
+from barnabas.broker.surroundings import Surroundings
 from tests.simulation.loop import DeadlockError
 from tests.simulation.world import World
 
@@ -54,6 +56,12 @@ async def connect(world: World) -> tuple[Any, Receiver, Receiver]:
 def test_a_day_passes_at_once(world: World) -> None:
     world.run(asyncio.sleep(86_400))
     assert world.loop.time() == pytest.approx(86_400)
+
+
+def test_a_node_takes_nothing_from_the_real_world(world: World) -> None:
+    surroundings = world.surroundings(world.start("a"))
+    same = {field.name for field in fields(Surroundings) if getattr(surroundings, field.name) == field.default}
+    assert same == {"call_later", "sleep", "faults"}  # timers of the loop, whose time is virtual, and no faults
 
 
 def test_waiting_for_nothing_is_an_error_instead_of_a_hang(world: World) -> None:

@@ -95,6 +95,8 @@ class World:
         self._lives += 1
         process = self.processes[machine] = Process(machine, self._lives)
         self.network.off.discard(machine)
+        if machine in self.disks.conditions:
+            self.disks.conditions[machine].has_failed = False
         self.say("start", machine)
         return process
 
@@ -140,6 +142,7 @@ class World:
             now_ms=lambda: self.wall_ms(machine),
             monotonic_ms=lambda: monotonic_ns() // 1_000_000,
             monotonic_ns=monotonic_ns,
+            session_ms=lambda: monotonic_ns() // 1_000_000,
             thread_cpu_ms=lambda: 0,
             random_for=lambda purpose: self.random_for(f"{process}/{purpose}"),
             listen=self.network.listen,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 MIB = 1 << 20
+PATIENCE = float(os.environ.get("BARNABAS_SOAK_PATIENCE", "1"))  # time limits are so many times as long
 MAX_POINTS = 200
 MAX_GROWTH = 0.1
 MIN_GROWTH_BYTES, MIN_GROWTH_DESCRIPTORS = 16 * MIB, 20  # of a smaller growth nothing is said

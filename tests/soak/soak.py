@@ -22,7 +22,7 @@ from tools.apache_kafka import HOST, ROOT, Barnabas, NotStarted
 from barnabas.client import KafkaError, sync
 from tests.crash.clients import admin, consumer, create_topic, offsets, place_of
 from tests.soak.ledger import Ledger
-from tests.soak.measure import MIB, Lag, Sample, directory_bytes, grown, memory, other_descriptors, sample
+from tests.soak.measure import MIB, PATIENCE, Lag, Sample, directory_bytes, grown, memory, other_descriptors, sample
 from tests.soak.short_connections import ShortConnections
 from tests.soak.worker import MEMBERS, PARTITIONS
 
@@ -48,8 +48,9 @@ WARM_UP = 0.3  # of the peace
 SHORT_CONNECTIONS_PER_MINUTE = 1667  # 100,000 in an hour
 KILL_EVERY_S, LAST_KILL_BEFORE_END_S = (15.0, 45.0), 10.0
 OFFSETS_EVERY_S, PROGRESS_EVERY_S, SAMPLE_EVERY_S, DISK_EVERY_S = 20.0, 60.0, 1.0, 15.0
-REST_S, AFTER_S = 110.0, 180.0  # to come to rest; and in all, with the ends of all processes
-END_S, STOP_S, CALL_MS, IDLE_S = 15.0, 30.0, 30_000, 15.0
+REST_S, AFTER_S = 110.0 * PATIENCE, 180.0 * PATIENCE  # to come to rest; and in all, with the ends of all processes
+START_S, END_S, STOP_S, IDLE_S = 90.0 * PATIENCE, 15.0 * PATIENCE, 30.0 * PATIENCE, 15.0 * PATIENCE
+CALL_MS = round(30_000 * PATIENCE)
 
 
 class LateError(Exception):
@@ -107,6 +108,8 @@ class Program:
             self.process.kill()
             self.process.wait()
         self._reading.join()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
         self._errors.close()
 
 
@@ -242,7 +245,7 @@ class Soak:
         return sample(self._now_s(), self.node.pid, self.node.directory / "data")
 
     def _start_node(self) -> None:
-        self.node.start()
+        self.node.start(START_S)
         self._starts_s.append(self.node.started_s)
 
     def _stop_node(self) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.batches import CorruptBatchError, decode_header
+from barnabas.batches import BatchHeader, CorruptBatchError, Record, decode_header, reader
 from barnabas.batches.format import CRC_POSITION
 from barnabas.storage import AppendInfo, Log, LogConfig, OffsetOutOfRangeError, StorageError, UnexpectedOffsetError
 from barnabas.wire.errors import ErrorCode, KafkaError
@@ -281,6 +281,25 @@ def test_a_truncated_log_forgets_the_times_of_what_is_gone(tmp_path: Path) -> No
     assert log.offset_for_max_timestamp() == (40, 4, 0)
     log.append_as_leader(batch(b"a", timestamps=(41,)), 0)
     assert log.offset_for_timestamp(41) == (41, 5, 0)
+
+
+def test_a_search_by_timestamp_decodes_a_few_records_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch may have millions. A list of them would take gigabytes, and freeing it would stop all threads."""
+    real, counts = reader._decode_records, []
+
+    def counted(payload: bytes, position: int, first: int, count: int, header: BatchHeader) -> tuple[list[Record], int]:
+        counts.append(count)
+        return real(payload, position, first, count, header)
+
+    monkeypatch.setattr(reader, "_decode_records", counted)
+    log = open_log(tmp_path, LogConfig())
+    log.append_as_leader(batch(*[b"x"] * 10_000), 0)
+    assert log.offset_for_timestamp(1000 + 9_999) == (10_999, 9_999, 0)
+    assert log.offset_for_max_timestamp() == (10_999, 9_999, 0)
+    assert max(counts) == reader.CHUNK_RECORDS and sum(counts) == 20_000
+    counts.clear()
+    assert log.offset_for_timestamp(0) == (1000, 0, 0)
+    assert sum(counts) == reader.CHUNK_RECORDS
 
 
 def test_the_start_offset_moves_and_segments_before_it_go(tmp_path: Path) -> None:

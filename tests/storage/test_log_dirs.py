@@ -52,11 +52,11 @@ def test_meta_properties_are_read_in_any_order_and_version(tmp_path: Path) -> No
     path = tmp_path / "meta.properties"
     assert read_meta_properties(tmp_path) is None
     path.write_text("version = 1\r\n  node.id: 7\ncluster.id=a b\ndirectory.id=AAAAAAAAAAEAAAAAAAAAQQ==\nmore=1\n")
-    assert read_meta_properties(tmp_path) == ("a b", 7, DIRECTORY_ID, 1)
+    assert read_meta_properties(tmp_path) == MetaProperties("a b", 7, DIRECTORY_ID, 1)
     path.write_text("broker.id=3\n")
-    assert read_meta_properties(tmp_path) == (None, 3, None, 0)
+    assert read_meta_properties(tmp_path) == MetaProperties(None, 3, version=0)
     path.write_text("version=0\nbroker.id=3\ncluster.id=abc\n")
-    assert read_meta_properties(tmp_path) == ("abc", 3, None, 0)
+    assert read_meta_properties(tmp_path) == MetaProperties("abc", 3, version=0)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import struct
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -333,6 +335,36 @@ def test_damage_inside_a_metadata_log_stops_and_changes_nothing(tmp_path: Path) 
         with pytest.raises(CorruptLogError, match="intact batches follow"):
             open_log(directory, METADATA)
         assert path.read_bytes() == damaged
+
+
+def test_a_sector_of_a_metadata_log_that_a_loss_of_power_has_kept_from_being_written_ends_it(tmp_path: Path) -> None:
+    config = replace(METADATA, segment_bytes=1 << 20)
+    written = write_log(tmp_path / "whole", config, batches=40)
+    content = b"".join(written)
+    starts = [sum(map(len, written[:number])) for number in range(len(written))]
+    path = tmp_path / "log" / "00000000000000000000.log"
+    lost = 0
+    for flushed in range(1, len(written), 3):
+        for sector in range(starts[flushed] // 512, len(content) // 512):
+            begin, end = max(starts[flushed], sector * 512), min((sector + 1) * 512, len(content))
+            damaged = content[:begin] + bytes(end - begin) + content[end:]
+            changed = next((i for i, (was, now) in enumerate(zip(content, damaged, strict=True)) if was != now), None)
+            assert changed is not None
+            kept = sum(start + len(data) <= changed for start, data in zip(starts, written, strict=True))
+            shutil.rmtree(path.parent, ignore_errors=True)
+            path.parent.mkdir()
+            path.write_bytes(damaged)
+            log = open_log(path.parent, config)
+            assert whole_log(log) == written[:kept]
+            log.abandon()
+            if starts[-1] >= end:  # what is known to be flushed is not given up
+                lost += 1
+                path.write_bytes(damaged)
+                for suffix in (".index", ".timeindex"):
+                    segment_path(path.parent, 0, suffix).unlink(missing_ok=True)
+                with pytest.raises(CorruptLogError, match="intact batches follow"):
+                    open_log(path.parent, config, recovery_point=60)
+    assert lost > 20
 
 
 def test_damage_at_the_end_of_a_segment_of_a_metadata_log_stops_if_another_follows(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_the_tests_pass_with_the_settings(pytester: pytest.Pytester) -> None:
     (tests,) = (block for block in blocks("python") if "def test_" in block)
     pytester.makeini(ini)
     pytester.makepyfile(tests)
-    pytester.runpytest_subprocess("-W", "error").assert_outcomes(passed=3)
+    pytester.runpytest_subprocess("-W", "error").assert_outcomes(passed=4)
 
 
 # --- other languages

@@ -95,6 +95,23 @@ def test_a_slip(barnabas_topic):
     result.stdout.fnmatch_lines(["*unexpected keyword argument 'partition'*"])
 
 
+def test_a_cluster_is_a_test_s_own_and_a_marker_says_what_it_is_like(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        SEEN
+        + """
+def test_three(barnabas_cluster):
+    assert barnabas_cluster.node_ids == (1, 2, 3)
+    barnabas_cluster.kill(3)
+
+@pytest.mark.barnabas_cluster(2, topics=["orders"], config={"num.partitions": 5})
+def test_two(barnabas_cluster):
+    assert barnabas_cluster.node_ids == (1, 2)
+    assert partitions(barnabas_cluster) == {"orders": 5}
+"""
+    )
+    pytester.runpytest_subprocess().assert_outcomes(passed=2)
+
+
 def test_settings_come_from_the_ini_file_and_a_fixture_of_the_same_name_may_add_to_them(
     pytester: pytest.Pytester,
 ) -> None:

@@ -38,10 +38,12 @@ from barnabas.batches.reader import (
     check_record_lengths,
     decode_payload,
     decode_records,
+    decode_records_in_chunks,
     decode_records_of_payload,
     end_of_whole_batches,
     iterate_batches,
     offset_of_max_timestamp,
+    walk_records,
 )
 from barnabas.batches.stamping import stamp, stamp_max_timestamp
 from barnabas.batches.validation import (
@@ -94,6 +96,7 @@ __all__ = [
     "decode_header",
     "decode_payload",
     "decode_records",
+    "decode_records_in_chunks",
     "decode_records_of_payload",
     "decode_whole_header",
     "decompress",
@@ -109,4 +112,5 @@ __all__ = [
     "validate_batch",
     "validate_in_slices",
     "validate_produce",
+    "walk_records",
 ]

@@ -64,6 +64,9 @@ class Compression(IntEnum):
     ZSTD = 4
 
 
+_COMPRESSIONS = tuple(Compression)  # a call of the class takes ten times as long as an index, and every batch needs it
+
+
 class TimestampType(IntEnum):
     """The source of the timestamps of a batch: the producer, or the broker that appended it."""
 
@@ -103,6 +106,11 @@ class BatchHeader(NamedTuple):
         return self.batch_length + LENGTH_OVERHEAD
 
     @property
+    def is_empty(self) -> bool:
+        """Whether compaction left only the header, to keep the producer's state."""
+        return self.records_count == 0 and self.size_in_bytes == HEADER_SIZE
+
+    @property
     def last_offset(self) -> int:
         return self.base_offset + self.last_offset_delta
 
@@ -112,10 +120,10 @@ class BatchHeader(NamedTuple):
 
     @property
     def compression(self) -> Compression:
-        try:
-            return Compression(self.attributes & COMPRESSION_MASK)
-        except ValueError:
-            raise UnknownCompressionError(f"unknown codec {self.attributes & COMPRESSION_MASK}") from None
+        code = self.attributes & COMPRESSION_MASK
+        if code >= len(_COMPRESSIONS):
+            raise UnknownCompressionError(f"unknown codec {code}")
+        return _COMPRESSIONS[code]
 
     @property
     def timestamp_type(self) -> TimestampType:

@@ -86,10 +86,23 @@ def decode_records(
     """Return the records of the batch at `position`."""
     if header is None:
         header = decode_whole_header(data, position)
-    if header.records_count == 0 and header.size_in_bytes == HEADER_SIZE:
-        return []  # compaction left an empty batch to keep the producer's state
+    if header.is_empty:
+        return []
     payload = decode_payload(data, position, header, max_decompressed_bytes=max_decompressed_bytes)
     return decode_records_of_payload(payload, header)
+
+
+def walk_records(data: Buffer, position: int = 0, header: BatchHeader | None = None) -> Iterator[Record]:
+    """Yield the records of the batch at `position`, decoded a few at a time: a batch may have millions.
+
+    For a search: a list of them would take gigabytes, and freeing it would stop all threads for seconds.
+    """
+    if header is None:
+        header = decode_whole_header(data, position)
+    if header.is_empty:
+        return
+    for records in decode_records_in_chunks(decode_payload(data, position, header), header):
+        yield from records
 
 
 def decode_records_of_payload(payload: bytes, header: BatchHeader) -> list[Record]:
@@ -131,7 +144,8 @@ def check_record_lengths_in_chunks(data: Buffer, records_count: int, start: int 
         some = min(CHUNK_LENGTHS, records_count - checked)
         position = _skip_records(data, position, some, records_count)
         checked += some
-        yield
+        if checked < records_count:
+            yield
     if position != len(data) or records_count < 0:
         raise BatchError(f"{records_count} records do not fill {len(data) - start} bytes")
 
@@ -161,7 +175,7 @@ def offset_of_max_timestamp(data: Buffer, position: int = 0, header: BatchHeader
         header = decode_whole_header(data, position)
     if header.max_timestamp == NO_TIMESTAMP or header.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return header.max_timestamp, header.base_offset
-    for record in decode_records(data, position, header):
+    for record in walk_records(data, position, header):
         if record.timestamp == header.max_timestamp:
             return record.timestamp, record.offset
     raise BatchError(f"no record of the batch at {position} has its largest timestamp {header.max_timestamp}")

@@ -111,6 +111,13 @@ class ActiveController:
             raise
         heartbeats.answered(broker_id, broker_epoch, self._monotonic_ms())
 
+    def until_session_expires_ms(self, timeout_ms: int) -> int | None:
+        """Return the time until the next session of a broker expires, if it stays silent. None if none can."""
+        if not self.loop.is_leader or self._heartbeats_epoch != self.loop.epoch:
+            return None
+        expiry_ms = self.heartbeats.next_expiry_ms(timeout_ms)
+        return None if expiry_ms is None else expiry_ms - self._monotonic_ms()
+
     def raise_kraft_version(self, level: int) -> None:
         """Raise kraft.version if it is lower, with the next records. A decision must have allowed the level."""
         if level > self._kraft_version():

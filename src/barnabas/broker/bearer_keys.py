@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from barnabas.client import shared
 from barnabas.client.http import MAX_BYTES, HttpError, ask, with_retries
 from barnabas.config.definitions import ConfigError
 from barnabas.security.oauth.claims import BearerToken
@@ -98,9 +99,7 @@ class ServiceKeys:
 
     async def stop(self) -> None:
         if self._refreshing is not None:
-            self._refreshing.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._refreshing
+            await shared.stop(self._refreshing)
 
     def _ask_for(self, key_id: str) -> None:
         if len(key_id) > MAX_KEY_ID_CHARS:

@@ -7,9 +7,10 @@ these checks are not made, so fewer requests are refused there, and with other e
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import compress
+from typing import Any, Final, NamedTuple
 
 from barnabas.broker import dynamic_config, logger_levels
 from barnabas.broker.context import Context
@@ -20,7 +21,8 @@ from barnabas.controller import configs
 from barnabas.controller.configs import AlterOperation
 from barnabas.metadata.configs import ConfigResource
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
-from barnabas.slices import Breather
+from barnabas.slices import Breather, Slices, in_slices
+from barnabas.steps import counted, mapped
 from barnabas.wire import ErrorCode, KafkaError, Message
 from barnabas.wire.messages.alter_configs import AlterConfigsRequest
 from barnabas.wire.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
@@ -35,6 +37,7 @@ _OWNERS: Final = {
 
 
 _OPERATIONS = frozenset(AlterOperation)
+MAX_OPERATIONS: Final = 20_000  # on one resource. Any request of as many records is refused, so they are not looked at.
 
 
 class Operation(NamedTuple):
@@ -58,12 +61,25 @@ class Answer(NamedTuple):
     error_message: str | None = None
 
 
+def asked_for(
+    resources: Iterable[AlterConfigsRequest.AlterConfigsResource | IncrementalAlterConfigsRequest.AlterConfigsResource],
+    operation_of: Callable[[Any], Operation],
+) -> Slices[list[Asked]]:
+    """Return the resources of a request. `operation_of` converts one of their settings."""
+    asked = []
+    for each in resources:
+        yield
+        operations = yield from mapped(operation_of, each.configs)
+        asked.append(Asked(ConfigResource(each.resource_type, each.resource_name), operations))
+    return asked
+
+
 async def alter(context: Context, asked: Sequence[Asked], *, incremental: bool, validate_only: bool) -> list[Answer]:
     """Change settings. With `incremental` only the named ones change, otherwise all settings of each resource."""
     if context.listener.is_controller:
         return await _alter_on_controller(context, asked, incremental, validate_only)
     answers: dict[int, Answer] = {}
-    counts = Counter(each.resource for each in asked)
+    counts = await in_slices(counted(each.resource for each in asked))
     others_first = Breather()
     for at, each in enumerate(asked):
         await others_first()
@@ -74,13 +90,21 @@ async def alter(context: Context, asked: Sequence[Asked], *, incremental: bool, 
                 answers[at] = Answer(each.resource)
         except KafkaError as error:
             answers[at] = Answer(each.resource, error.code, _without_the_generic(error))
-    remaining = [each for at, each in enumerate(asked) if at not in answers]
+    is_left = await in_slices(mapped(lambda at: at not in answers, range(len(asked))))
+    remaining = list(compress(asked, is_left))
     try:
         stored = await _store_by_active_controller(context, remaining, incremental, validate_only)
     except KafkaError as error:
-        stored = [Answer(each.resource, error.code, _without_the_generic(error)) for each in remaining]
-    by_resource = {answer.resource: answer for answer in stored}
-    return [answers[at] if at in answers else by_resource[each.resource] for at, each in enumerate(asked)]
+        failed = partial(_failed, error.code, _without_the_generic(error))
+        stored = await in_slices(mapped(failed, remaining))
+    by_resource = dict(await in_slices(mapped(lambda answer: (answer.resource, answer), stored)))
+    return await in_slices(
+        mapped(lambda at: answers[at] if at in answers else by_resource[asked[at].resource], range(len(asked)))
+    )
+
+
+def _failed(code: ErrorCode, message: str | None, asked: Asked) -> Answer:
+    return Answer(asked.resource, code, message)
 
 
 async def _alter_on_controller(
@@ -89,9 +113,13 @@ async def _alter_on_controller(
     answers, levels = [], []
     once: dict[ConfigResource, Asked] = {}
     twice: set[ConfigResource] = set()
+    others_first = Breather()
     for each in asked:
+        await others_first()
         resource = each.resource
-        if resource.type == ConfigResourceType.BROKER_LOGGER and incremental:
+        if len(each.operations) > MAX_OPERATIONS:
+            answers.append(Answer(resource, ErrorCode.POLICY_VIOLATION, configs.TOO_MANY))
+        elif resource.type == ConfigResourceType.BROKER_LOGGER and incremental:
             levels.append(_alter_levels_on_controller(context, each, validate_only))
         elif resource.type not in set(ConfigResourceType):
             message = f"Unknown resource type {resource.type}."
@@ -103,13 +131,15 @@ async def _alter_on_controller(
         elif resource not in twice:
             once[resource] = each
     for resource, each in list(once.items()):
+        await others_first()
         if (error := _protection_error(context, each, incremental)) is not None:
             del once[resource]
             answers.append(Answer(resource, error.code, error.message))
     try:
         return answers + await _store(context, list(once.values()), incremental, validate_only) + levels
     except KafkaError as error:
-        return [Answer(each.resource, error.code, _without_the_generic(error)) for each in asked]
+        failed = partial(_failed, error.code, _without_the_generic(error))
+        return await in_slices(mapped(failed, asked))
 
 
 def _alter_levels_on_controller(context: Context, asked: Asked, validate_only: bool) -> Answer:
@@ -140,6 +170,8 @@ def _protection_error(context: Context, asked: Asked, incremental: bool) -> Kafk
 def _prepare(context: Context, asked: Asked, incremental: bool, validate_only: bool) -> bool:
     """Return True if the resource is done and need not be forwarded. Raises KafkaError if it is refused."""
     resource, operations = asked
+    if len(operations) > MAX_OPERATIONS:
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, configs.TOO_MANY)
     if len({each.name for each in operations}) < len(operations):
         raise _invalid("Error due to duplicate config keys")
     nulls = [
@@ -280,19 +312,24 @@ async def _store(context: Context, asked: Sequence[Asked], incremental: bool, va
             answers.append(Answer(each.resource, error.code, error.message))
     if not allowed:
         return answers
-    if any(each.operation not in _OPERATIONS for some in allowed for each in some.operations):
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    for each in allowed:
+        await others_first()
+        if any(operation.operation not in _OPERATIONS for operation in each.operations):
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     forwarded = context.peer.is_forwarded or not context.listener.is_controller
     if incremental:
-        changes = {
-            each.resource: {name: (AlterOperation(code), value) for name, code, value in each.operations}
-            for each in allowed
-        }
+        changes: dict[ConfigResource, configs.Operations] = {}
+        for each in allowed:
+            await others_first()
+            changes[each.resource] = {name: (AlterOperation(code), value) for name, code, value in each.operations}
         outcome = await context.controller.write(
             configs.alter_incrementally, changes, validate_only, forwarded, timeout_ms=WAIT_MS
         )
     else:
-        texts = {each.resource: {name: value for name, _, value in each.operations} for each in allowed}
+        texts: dict[ConfigResource, configs.Texts] = {}
+        for each in allowed:
+            await others_first()
+            texts[each.resource] = {name: value for name, _, value in each.operations}
         outcome = await context.controller.write(configs.alter, texts, validate_only, forwarded, timeout_ms=WAIT_MS)
     for resource, error in outcome.items():
         await others_first()

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from barnabas.broker.context import ClientInformation, Peer
@@ -94,6 +94,18 @@ class Connection(asyncio.BufferedProtocol):
         self.endpoint.opened(self)
 
     def connection_lost(self, error: Exception | None) -> None:
+        """End, or do first what was received whole: TLS does not stay open for that after `eof_received`."""
+        is_ended_by_client = not self.closing and not isinstance(error, ConnectionError)
+        if is_ended_by_client and self.endpoint.security.tls is not None and self.buffer.has_frame:
+            self._is_at_end = True
+            self.transport = _Gone(self._end)
+            self.resume_writing()
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        if self.information.closed:
+            return
         self.closing = self.information.closed = True
         self.buffer.clear()
         if self._login_timeout is not None:
@@ -125,7 +137,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def eof_received(self) -> bool:
         """Keep the connection until the requests that were received whole are done, as in Kafka: a producer with acks=0
-        sends its records and disconnects. TLS connections cannot be kept.
+        sends its records and disconnects. TLS connections cannot be kept open: see `connection_lost`.
         """
         self._is_at_end = self.buffer.has_frame and self.endpoint.security.tls is None
         return self._is_at_end
@@ -148,7 +160,7 @@ class Connection(asyncio.BufferedProtocol):
     def _authenticate(self, security: ListenerSecurity) -> None:
         """Take the principal from the client's certificate, or expect a login."""
         if security.sasl is not None:
-            self._login = Login(security.sasl, self.endpoint.services, self.peer, self.buffer)
+            self._login = Login(security.sasl, self.endpoint.services, self.peer, self.buffer, self._counters)
             self.information.login = self._login
             self._login_timeout = self.endpoint.loop.call_later(LOGIN_TIMEOUT_S, self._check_login, self._login)
         elif security.tls is not None:
@@ -156,7 +168,10 @@ class Connection(asyncio.BufferedProtocol):
             try:
                 self.peer = self.peer._replace(principal=security.principal_of(tls.getpeercert(binary_form=True)))
             except CertificateError as error:
+                self._counters.failed_logins += 1
                 self.refuse(f"the client's certificate has no principal: {error}")
+            else:
+                self._counters.successful_logins += 1
 
     def _check_login(self, login: Login) -> None:
         if login.session is None:
@@ -282,6 +297,8 @@ class Connection(asyncio.BufferedProtocol):
 
     async def _stream(self, pieces: Sequence[Any]) -> None:
         """Write a large response in chunks, no faster than the client reads it. Others have their turn in between."""
+        if isinstance(self.transport, _Gone):
+            return  # reading records from disk would be for nothing
         ready: list[Any] = []
         ready_bytes = 0
         self._counters.outgoing_bytes += sum(map(len, pieces))
@@ -367,6 +384,35 @@ class Connection(asyncio.BufferedProtocol):
         if self.read_paused and not self.closing and not self._waits_for_memory:
             self.read_paused = False
             self.transport.resume_reading()
+
+
+class _Gone(asyncio.Transport):
+    """In place of a transport that is closed: answers go nowhere. `end` is called when the connection is to be closed."""
+
+    def __init__(self, end: Callable[[], None]) -> None:
+        super().__init__()
+        self._end = end
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        pass
+
+    def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
+        pass
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self._end()
+
+    def abort(self) -> None:
+        self._end()
 
 
 def _is_streamed(pieces: Sequence[Any]) -> bool:

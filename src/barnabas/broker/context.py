@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from barnabas.replicas.fetch_sessions import FetchSessions
     from barnabas.replicas.log_directories import LogDirectories
     from barnabas.replicas.replicas import Replicas
+    from barnabas.replicas.share.share_partitions import SharePartitions
     from barnabas.share_state.coordinator import ShareCoordinator
     from barnabas.share_state.persister import Persister
     from barnabas.transactions.coordinator import TransactionCoordinator
@@ -143,6 +144,9 @@ class Services(Protocol):
     def persister(self) -> Persister: ...
 
     @property
+    def share_partitions(self) -> SharePartitions: ...
+
+    @property
     def quorum_leader_id(self) -> int:
         """The id of the metadata quorum's leader, -1 if unknown."""
         ...
@@ -180,15 +184,17 @@ class ClientInformation:
     """The client software at the other end of a connection, and the state of the connection.
 
     `throttling` sets `mute_ms`: after the response, the connection reads no request for this time. `time` is that of the
-    request which is answered, while it is measured. `login` is None unless the listener uses SASL.
+    request which is answered, while it is measured. `login` is None unless the listener uses SASL. `at_close` is called when
+    the connection is closed.
     """
 
-    __slots__ = ("closed", "login", "mute_ms", "port", "software_name", "software_version", "time")
+    __slots__ = ("at_close", "closed", "login", "mute_ms", "port", "software_name", "software_version", "time")
 
     def __init__(self) -> None:
         self.port = 0
         self.software_name = self.software_version = "unknown"  # until an ApiVersions request names them
         self.closed = False
+        self.at_close: Callable[[], None] | None = None
         self.mute_ms = 0
         self.login: Login | None = None
         self.time: RequestTime | None = None

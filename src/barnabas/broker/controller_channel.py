@@ -1,8 +1,9 @@
 """The channel to the active controller: finds it, sends it this node's requests, and finds the next one after an election.
 
 Its one rule: the caller never sees an election. A request that meets a dead connection, an unknown controller or
-NOT_CONTROLLER is sent again, to whichever controller is active by then, until its time is over. So a request may be carried
-out twice, as in Kafka. All requests share one connection.
+NOT_CONTROLLER is sent again, to whichever controller is active by then, until its time is over. So is one that waits for
+a controller that stands still while another one is elected. So a request may be carried out twice, as in Kafka. All
+requests share one connection.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from barnabas.broker.counters import has_error
 from barnabas.broker.own_connections import OwnConnections
 from barnabas.client.connection import Connection
 from barnabas.client.errors import TlsError
+from barnabas.slices import in_slices
 from barnabas.wire import ErrorCode, Message
 
 _log = logging.getLogger(__name__)
@@ -23,6 +25,7 @@ _log = logging.getLogger(__name__)
 RETRY_S = 0.05
 DEFAULT_TIMEOUT_MS = 60_000
 EXCHANGE_TIMEOUT_S = 30.0  # until a connection without an answer is given up, as request.timeout.ms in Kafka
+LOOK_AGAIN_S = 0.1  # while a request waits for its answer: whether another controller is active by now
 
 
 class ControllerAddress(NamedTuple):
@@ -35,14 +38,22 @@ class ControllerAddress(NamedTuple):
 
 
 class ControllerChannel:
-    """The connection of one node to the active controller. `find` returns its address, or None while it is unknown."""
+    """The connection of one node to the active controller. `find` returns its address, or None while it is unknown.
+
+    A controller that does not answer within `exchange_timeout_s` is connected to again.
+    """
 
     def __init__(
-        self, client_id: str, find: Callable[[], ControllerAddress | None], connections: OwnConnections
+        self,
+        client_id: str,
+        find: Callable[[], ControllerAddress | None],
+        connections: OwnConnections,
+        exchange_timeout_s: float = EXCHANGE_TIMEOUT_S,
     ) -> None:
         self._client_id = client_id
         self._find = find
         self._connections = connections
+        self._exchange_timeout_s = exchange_timeout_s
         self._connection: Connection | None = None
         self._address: ControllerAddress | None = None
         self._opening = asyncio.Lock()
@@ -73,16 +84,31 @@ class ControllerChannel:
 
     async def _attempt(self, request: Message, version: int) -> Message | None:
         """Send the request once. Return None if there is no active controller, or it is another one by now."""
+        first = self._find()
+        answer = asyncio.ensure_future(self._exchange(request, version))
+        try:
+            while not answer.done():
+                await asyncio.wait([answer], timeout=LOOK_AGAIN_S)
+                now = self._find()
+                if not answer.done() and now not in (None, self._address or first):
+                    if self._connection is not None:
+                        self._drop(self._connection)
+                    return None
+            return answer.result()
+        finally:
+            answer.cancel()
+
+    async def _exchange(self, request: Message, version: int) -> Message | None:
         connection = await self._connect()
         if connection is None:
             return None
         try:
-            async with asyncio.timeout(EXCHANGE_TIMEOUT_S):
+            async with asyncio.timeout(self._exchange_timeout_s):
                 response: Message = await connection.call(request, version)
         except TimeoutError:
             self._drop(connection)
-            raise OSError(f"{connection.address} did not answer within {EXCHANGE_TIMEOUT_S:g} s") from None
-        if has_error(response, ErrorCode.NOT_CONTROLLER):
+            raise OSError(f"{connection.address} did not answer within {self._exchange_timeout_s:g} s") from None
+        if await in_slices(has_error(response, ErrorCode.NOT_CONTROLLER)):
             self._drop(connection)
             return None
         return response

@@ -1,4 +1,4 @@
-"""The group, transaction and share coordinators of a node, and the scheduler that they use."""
+"""The group, transaction and share coordinators of a node, its share partitions, and the scheduler that they use."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from barnabas.groups.shards import TOPIC as OFFSETS_TOPIC
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.topics import touched_topics
 from barnabas.replicas.partition import Partition
+from barnabas.replicas.replicas import Replicas
+from barnabas.replicas.share.share_partitions import SharePartitions
 from barnabas.replicated.scheduler import Scheduler
 from barnabas.share_state.coordinator import DeleteRecords, ShareCoordinator
 from barnabas.share_state.persister import Persister
@@ -34,7 +36,7 @@ class LoopScheduler:
 
 
 class Coordinators:
-    """The three coordinators. `led` and `image_changed` pass on changes of leadership and metadata."""
+    """The three coordinators and the share partitions. `led` and `image_changed` pass on what changes in the cluster."""
 
     def __init__(
         self,
@@ -46,6 +48,7 @@ class Coordinators:
         allocate_producer_ids: Allocate,
         write_markers: WriteMarkers,
         delete_share_records: DeleteRecords,
+        replicas: Callable[[], Replicas],
         create_topic: Callable[[str], None],
         ask_broker: AskBroker | None = None,
     ) -> None:
@@ -53,7 +56,8 @@ class Coordinators:
         self.persister = Persister(
             config().node_id, image, scheduler, self.share_state, ask_broker, lambda: create_topic(SHARE_STATE_TOPIC)
         )
-        self.groups = GroupCoordinator(config, image, scheduler, monotonic_ms, random)
+        self.share_partitions = SharePartitions(config, image, replicas, scheduler, monotonic_ms, self.persister)
+        self.groups = GroupCoordinator(config, image, scheduler, monotonic_ms, random, self.persister)
         self.producer_ids = ProducerIds(allocate_producer_ids, monotonic_ms)
         self.transactions = TransactionCoordinator(
             config, image, scheduler, self.producer_ids, write_markers, ask_broker
@@ -72,6 +76,7 @@ class Coordinators:
         self.transactions.stop()
         self.producer_ids.stop()
         self.groups.stop()
+        self.share_partitions.stop()
         self.share_state.stop()
 
     async def wait_loaded(self) -> None:
@@ -88,11 +93,13 @@ class Coordinators:
                 coordinator.elected(partition.partition_id, partition.leader_epoch, partition)
             else:
                 coordinator.resigned(partition.partition_id)
+        self.share_partitions.led(partition, leads)
 
     def image_changed(self, old: MetadataImage, new: MetadataImage, records: Sequence[Any]) -> Slices[None]:
         """Handle a new image. A subscriber of the metadata loop."""
         yield from self.groups.image_changed(old, new, touched_topics(records))
         self.transactions.image_changed(old, new)
+        self.share_partitions.image_changed(old, new)
         deleted = {record.topic_id for record in records if isinstance(record, RemoveTopicRecord)}
         if deleted:
             self.share_state.topics_deleted(deleted)

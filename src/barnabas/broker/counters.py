@@ -64,11 +64,16 @@ class ListenerCounters:
         "accept_waits",
         "accepted",
         "closed",
+        "expired_sessions",
+        "failed_logins",
+        "failed_renewals",
         "incoming_bytes",
         "muted_ms",
         "mutes",
         "open",
         "outgoing_bytes",
+        "successful_logins",
+        "successful_renewals",
     )
 
     def __init__(self) -> None:
@@ -79,6 +84,12 @@ class ListenerCounters:
         self.closed: Counter[str] = Counter()  # by reason
         self.incoming_bytes = 0
         self.outgoing_bytes = 0
+        # Whether who has connected is known: by TLS alone, or by a login; and again by a login on the same connection.
+        self.successful_logins = 0
+        self.failed_logins = 0
+        self.successful_renewals = 0
+        self.failed_renewals = 0
+        self.expired_sessions = 0
         self.mutes = 0
         self.muted_ms = 0
 
@@ -87,10 +98,10 @@ _COUNTERS: dict[type[Message], Callable[[Message, Counter[int]], None]] = {}
 _SLICED_COUNTERS: dict[type[Message], Callable[[Message, Counter[int]], Slices[None]]] = {}
 
 
-def has_error(response: Message, code: int) -> bool:
+def has_error(response: Message, code: int) -> Slices[bool]:
     """Return True if the response has this error, as a whole or in any row."""
     errors: Counter[int] = Counter()
-    count_errors(response, errors)
+    yield from count_errors_in_slices(response, errors)
     return code in errors
 
 

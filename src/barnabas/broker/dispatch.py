@@ -24,12 +24,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 from barnabas.broker import api as handlers
 from barnabas.broker.context import Context, Listener, Peer, Services
 from barnabas.broker.counters import SMALL_BYTES, RequestCounters, has_error
+from barnabas.broker.delegation_tokens import is_allowed
 from barnabas.broker.errors import error_response_in_slices
 from barnabas.broker.forwarding import Forwarding
 from barnabas.broker.request_time import RequestTime
 from barnabas.broker.served import (
     FORWARDABLE_KEYS,
     PARTLY_FORWARDED_KEYS,
+    TOKEN_KEYS,
     WRITING_KEYS,
     served_apis,
     served_versions,
@@ -49,7 +51,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-Response = Message | bytes | None
+Body = Message | bytes  # made once: a union in an expression is built each time
+Response = Body | None
 Handler = Callable[[Context, Any], Response | Awaitable[Response] | Slices[Response | Awaitable[Response]]]
 Pieces = list[bytes]
 Answer = Pieces | None
@@ -138,7 +141,7 @@ def dispatch(frame: Frame, services: Services, peer: Peer) -> Answer | Awaitable
         context.frame = bytes(frame)
     try:
         response = _handle(route, context, request)
-        if response is None or isinstance(response, Message | bytes):
+        if response is None or isinstance(response, Body):
             return _answer(route, context, request, response)
     except Refused:
         at_once(_audited(context, request, None))
@@ -167,7 +170,7 @@ async def answer_enclosed(frame: bytes, services: Services, peer: Peer) -> bytes
     route.counters.request_bytes += len(frame)
     try:
         response = await _response(route, context, request)
-        if isinstance(response, Message) and has_error(response, ErrorCode.NOT_CONTROLLER):
+        if isinstance(response, Message) and await in_slices(has_error(response, ErrorCode.NOT_CONTROLLER)):
             raise KafkaError(ErrorCode.NOT_CONTROLLER)
         pieces = await in_slices(_encoded_in_slices(route, context, request, response))
     except Refused:
@@ -250,11 +253,13 @@ async def _by_active_controller(route: Route, context: Context, request: Any, fo
     if not forwarding.is_needed:
         try:
             response = await _response(route, context, request)
-            if not isinstance(response, Message) or not has_error(response, ErrorCode.NOT_CONTROLLER):
+            if not isinstance(response, Message) or not await in_slices(has_error(response, ErrorCode.NOT_CONTROLLER)):
                 return response
         except KafkaError as error:
             if error.code is not ErrorCode.NOT_CONTROLLER:
                 raise
+    if request.schema().key in TOKEN_KEYS and not is_allowed(context):
+        return await _response(route, context, request)  # it refuses, which a controller of Apache Kafka would not do
     context.api = ""  # the active controller writes the line of the audit log
     return await forwarding.forward(route.api, context, context.frame)
 
@@ -276,9 +281,9 @@ def _answered_in_slices(
     """Finish a handler's work and encode its response, or return the response to wait for."""
     try:
         answer = yield from handler
-        if isawaitable(answer):
-            return _Waiting(route, context, request, answer)
-        return (yield from _encoded_in_slices(route, context, request, answer))
+        if answer is None or isinstance(answer, Body):
+            return (yield from _encoded_in_slices(route, context, request, answer))
+        return _Waiting(route, context, request, answer)
     except Refused:
         yield from _audited(context, request, None)
         raise

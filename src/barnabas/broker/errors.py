@@ -20,7 +20,19 @@ _ALSO_ON_ITEMS = frozenset(
 _FIRST_FETCH_WITH_TOPIC_IDS = 13
 
 # Without permission, their message is that of the code, and not left out.
-_GENERIC_MESSAGE = frozenset({ApiKey.DESCRIBE_QUORUM, ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER})
+_GENERIC_MESSAGE = frozenset(
+    {
+        *(ApiKey.DESCRIBE_QUORUM, ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER),
+        *(ApiKey.INITIALIZE_SHARE_GROUP_STATE, ApiKey.READ_SHARE_GROUP_STATE, ApiKey.WRITE_SHARE_GROUP_STATE),
+        *(ApiKey.DELETE_SHARE_GROUP_STATE, ApiKey.READ_SHARE_GROUP_STATE_SUMMARY),
+    }
+)
+
+# Their errors always have a message, if only that of the code.
+_ALWAYS_MESSAGE = frozenset({ApiKey.ALTER_SHARE_GROUP_OFFSETS, ApiKey.DELETE_SHARE_GROUP_OFFSETS})
+
+# Their errors have no message.
+_NO_MESSAGE = frozenset({ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE})
 
 # Values of a failed item's fields that are no keys, where the default would mean something else.
 _UNKNOWN = {"high_watermark": -1, "low_watermark": -1, "base_offset": -1}
@@ -37,25 +49,28 @@ def error_response_in_slices(
     """Do the same as `error_response`, with pauses."""
     response = message_class(api.response)()
     schema = response.schema()
-    is_marked = _mark(response, schema.root, version, code, message)
-    if schema.key in _GENERIC_MESSAGE and code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
-        response.error_message = code.message  # type: ignore[attr-defined]
+    is_generic = schema.key in _GENERIC_MESSAGE and code is ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    shown = code.message if is_generic else shown_message(code, message)
+    if schema.key in _ALWAYS_MESSAGE and shown is None:
+        shown = code.message
+    if schema.key in _NO_MESSAGE:
+        shown = None
+    is_marked = _mark(response, schema.root, version, code, shown)
     if schema.key == ApiKey.FETCH:
         response.session_id = request.session_id  # type: ignore[attr-defined]
     has_items = schema.key in _ALSO_ON_ITEMS or (schema.key == ApiKey.FETCH and version < _FIRST_FETCH_WITH_TOPIC_IDS)
     if not is_marked or has_items:
-        yield from _mark_items(schema, schema.root, response, request, version, code, message)
+        yield from _mark_items(schema, schema.root, response, request, version, code, shown)
     return response
 
 
-def _mark(target: Struct, struct: StructSchema, version: int, code: ErrorCode, message: str | None) -> bool:
+def _mark(target: Struct, struct: StructSchema, version: int, code: ErrorCode, shown: str | None) -> bool:
     """Set the error in the struct. Return False if it has no field for one."""
     fields = {field.name: field for field in struct.fields if version in field.versions}
     name = next((each for each in ("error_code", "partition_error_code") if each in fields), None)
     if name is None:
         return False
     setattr(target, name, int(code))
-    shown = shown_message(code, message)
     if "error_message" in fields and (shown is not None or version in fields["error_message"].nullable):
         target.error_message = shown  # type: ignore[attr-defined]
     return True
@@ -73,7 +88,7 @@ def _mark_items(
     source: Struct,
     version: int,
     code: ErrorCode,
-    message: str | None,
+    shown: str | None,
 ) -> Slices[None]:
     """Fill the response's lists from those of the request, with the error on the innermost items."""
     lists = [f for f in struct.fields if f.is_array and f.is_struct and version in f.versions]
@@ -87,8 +102,8 @@ def _mark_items(
         yield
         item: Struct = getattr(message_class(schema.name), field.type)()
         _copy_keys(item, element, wanted)
-        if not _mark(item, element, version, code, message) and isinstance(wanted, Struct):
-            yield from _mark_items(schema, element, item, wanted, version, code, message)
+        if not _mark(item, element, version, code, shown) and isinstance(wanted, Struct):
+            yield from _mark_items(schema, element, item, wanted, version, code, shown)
         items.append(item)
     setattr(target, field.name, items)
 

@@ -12,6 +12,7 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from barnabas.client.errors import AuthenticationError, TlsError
 from barnabas.security.acl import host_text
 from barnabas.security.principal import KafkaPrincipal
 from barnabas.wire import (
@@ -71,6 +72,9 @@ class Forwarding:
         except TimeoutError as error:
             _log.warning("%s of client %r could not be forwarded: %s", api.request, context.client_id, error)
             raise KafkaError(ErrorCode.REQUEST_TIMED_OUT) from error
+        except (AuthenticationError, TlsError) as error:  # of this node: the client's own login is good
+            _log.error("%s of client %r could not be forwarded: %s", api.request, context.client_id, error)
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR) from error
         if response.error_code:
             code = ErrorCode(response.error_code)
             _log.error("the active controller refused an envelope with %s: %s", api.request, code.name)
@@ -101,7 +105,9 @@ class Forwarding:
 
 
 def encode_principal(principal: KafkaPrincipal) -> bytes:
-    data = DefaultPrincipalData(type=principal.type, name=principal.name)
+    data = DefaultPrincipalData(
+        type=principal.type, name=principal.name, token_authenticated=principal.token_authenticated
+    )
     return _VERSION.pack(PRINCIPAL_VERSION) + encode(data, PRINCIPAL_VERSION)
 
 
@@ -113,7 +119,7 @@ def decode_principal(data: bytes | None) -> KafkaPrincipal:
     except (MalformedError, struct.error, ValueError, KeyError) as error:
         text = f"Failed to deserialize client principal: {error}"
         raise KafkaError(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, text) from error
-    return KafkaPrincipal(found.type, found.name)
+    return KafkaPrincipal(found.type, found.name, found.token_authenticated)
 
 
 def encode_address(host: str) -> bytes:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from barnabas.broker.controller_channel import ControllerChannel
+from barnabas.client import shared
 from barnabas.client.errors import TlsError
 from barnabas.config.endpoints import SECURITY_PROTOCOLS, Endpoint
 from barnabas.config.server_config import ServerConfig
@@ -102,9 +103,7 @@ class BrokerLifecycle:
         beating, self._beating = self._beating, None
         if beating is None:
             return
-        beating.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await beating
+        await shared.stop(beating)
         try:
             async with asyncio.timeout(timeout_s):
                 while not (await self._beat(want_shut_down=True)).should_shut_down:
@@ -177,13 +176,20 @@ class BrokerLifecycle:
                     await self._news.wait()
             self._news.clear()
             try:
-                await self._beat()
+                await self._beat_or_register()
             except KafkaError as error:
-                if error.code is ErrorCode.STALE_BROKER_EPOCH:
-                    await self._register()
                 _log.warning("the controller refused a heartbeat: %s", error)
             except (OSError, TimeoutError) as error:
                 _log.warning("a heartbeat did not reach the controller: %s", error)
+
+    async def _beat_or_register(self) -> None:
+        try:
+            await self._beat()
+        except KafkaError as error:
+            if error.code is not ErrorCode.STALE_BROKER_EPOCH:
+                raise
+            _log.warning("the controller refused a heartbeat: %s", error)
+            await self._register()
 
     async def _beat(self, *, want_shut_down: bool = False) -> BrokerHeartbeatResponse:
         image = self._image()

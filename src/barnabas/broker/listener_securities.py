@@ -7,13 +7,14 @@ leaves the listener as it is. Files are looked at now and then, and need no requ
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable
 from typing import Final
 
-from barnabas.broker.listener_security import Credentials, ListenerSecurity, listener_security, tls_values
-from barnabas.client.tls import store_files
+from barnabas.broker.listener_security import Credentials, ListenerSecurity, listener_security
+from barnabas.client import shared
+from barnabas.client.listener_settings import tls_values
+from barnabas.client.tls import store_stamps
 from barnabas.config.broker import base_name
 from barnabas.config.definitions import ConfigError
 from barnabas.config.endpoints import Endpoint
@@ -64,9 +65,7 @@ class ListenerSecurities:
 
     async def stop(self) -> None:
         if self._watching is not None:
-            self._watching.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._watching
+            await shared.stop(self._watching)
 
     async def _keep_watching(self, config: Callable[[], ServerConfig]) -> None:
         while True:
@@ -80,10 +79,6 @@ def security_texts(config: ServerConfig) -> dict[str, str]:
 
 
 def _fingerprint(config: ServerConfig, endpoint: Endpoint) -> Fingerprint:
-    files = store_files(tls_values(config, endpoint.listener_name)) if "SSL" in endpoint.security_protocol else []
-    stamps = []
-    for path in files:
-        with contextlib.suppress(OSError):
-            stat = path.stat()
-            stamps.append((str(path), stat.st_ino, stat.st_size, stat.st_mtime_ns))
-    return tuple(sorted(security_texts(config).items())), tuple(stamps)
+    has_tls = endpoint.security_protocol.endswith("SSL")
+    stamps = store_stamps(tls_values(config, endpoint.listener_name)) if has_tls else ()
+    return tuple(sorted(security_texts(config).items())), stamps

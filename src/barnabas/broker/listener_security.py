@@ -10,6 +10,7 @@ import ssl
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import islice
 from random import Random
 from typing import Final, NamedTuple
 
@@ -18,9 +19,16 @@ from barnabas.broker.login import SaslSettings
 from barnabas.broker.surroundings import Surroundings
 from barnabas.client.jaas import KEY as JAAS
 from barnabas.client.jaas import parse_options
+from barnabas.client.listener_settings import (
+    MAPPING_RULES,
+    enabled_mechanisms,
+    jaas_text,
+    listener_context,
+    mapping_rules,
+    plain_users,
+)
 from barnabas.client.oauth import tls_of
 from barnabas.client.oauth_urls import checked_file, checked_url, is_file
-from barnabas.client.tls import TLS_SETTINGS, server_context
 from barnabas.config.definitions import ConfigError, Value
 from barnabas.config.endpoints import Endpoint
 from barnabas.config.server_config import ServerConfig
@@ -48,15 +56,13 @@ from barnabas.security.tls.certificate_principal import (
     Rule,
     distinguished_name,
     map_name,
-    parse_rules,
 )
 
-CLIENT_AUTH: Final = "ssl.client.auth"
-MAPPING_RULES: Final = "ssl.principal.mapping.rules"
-_USER: Final = "user_"
 _NONCE_BYTES: Final = 24
 _SECRET_BYTES: Final = 32
+_PURPOSE: Final = "credentials of unknown users"
 MAX_TOKEN_CREDENTIALS: Final = 10_000
+MAX_OTHERS: Final = 32
 _SCRAM_NUMBERS: Final = {name: number for number, name in SCRAM_MECHANISMS.items()}
 
 
@@ -93,7 +99,8 @@ class Credentials:
         self._token_password = (lambda token_id: token_password(token_key, token_id)) if token_key else None
         self._token_credentials: OrderedDict[tuple[str, str], ScramCredential] = OrderedDict()
         self._random = random
-        self._secret = random.randbytes(_SECRET_BYTES)
+        # The same on all nodes if they have a key in common, so that none of them gives an unknown user away.
+        self._secret = token_password(token_key, _PURPOSE).encode() if token_key else random.randbytes(_SECRET_BYTES)
         self.now_ms = surroundings.now_ms
         self._monotonic_ms = surroundings.monotonic_ms
         self._keys: dict[object, BearerKeys] = {}
@@ -106,6 +113,7 @@ class Credentials:
             find,
             nonce=self.new_nonce(),
             secret=self._secret,
+            others=self._some(_SCRAM_NUMBERS[name]),
             token_of=partial(self._find_token, name),
             prepare_token=partial(self._preparation, name),
         )
@@ -165,6 +173,10 @@ class Credentials:
 
         return prepare
 
+    def _some(self, mechanism: int) -> list[ScramCredential]:
+        """Return credentials of some users."""
+        return [found for user, found in islice(self._image().scram.items(), MAX_OTHERS) if user.mechanism == mechanism]
+
     def _find(self, mechanism: int, user: str) -> ScramCredential | None:
         return self._image().scram.get(ScramUser(mechanism, user))
 
@@ -182,9 +194,9 @@ def listener_security(config: ServerConfig, endpoint: Endpoint, credentials: Cre
     """Return the protection of a listener. Reads key and trust stores. Raises `ConfigError`."""
     name, protocol = endpoint.listener_name, endpoint.security_protocol
     return ListenerSecurity(
-        _tls(config, name, protocol) if protocol.endswith("SSL") else None,
+        listener_context(config, name, protocol) if protocol.endswith("SSL") else None,
         _sasl(config, name, credentials) if protocol.startswith("SASL_") else None,
-        _mapping_rules(config, name),
+        mapping_rules(config, name),
     )
 
 
@@ -192,36 +204,16 @@ def check_listeners(config: ServerConfig) -> None:
     """Raise `ConfigError` if the key stores, trust stores, rules or users of a listener cannot be used."""
     for name, protocol, *_ in config.listeners:
         if protocol.endswith("SSL"):
-            _tls(config, name, protocol)
-            _mapping_rules(config, name)
-        if protocol.startswith("SASL_") and "PLAIN" in _enabled(config, name):
+            listener_context(config, name, protocol)
+            mapping_rules(config, name)
+        if protocol.startswith("SASL_") and "PLAIN" in enabled_mechanisms(config, name):
             plain_users(config, name)
-        if protocol.startswith("SASL_") and OAUTHBEARER in _enabled(config, name):
+        if protocol.startswith("SASL_") and OAUTHBEARER in enabled_mechanisms(config, name):
             token_check(config, name, _new_keys)
 
 
-def tls_values(config: ServerConfig, listener_name: str) -> dict[str, Value]:
-    """Return the settings of TLS for a listener, and for connections to it."""
-    return {name: config.for_listener(listener_name, name) for name in TLS_SETTINGS}
-
-
-def _tls(config: ServerConfig, listener_name: str, protocol: str) -> ssl.SSLContext:
-    # As in Kafka, clients of a SASL listener need no certificate unless the listener's own setting says so.
-    own = f"listener.name.{listener_name.lower()}.{CLIENT_AUTH}"
-    applies = protocol == "SSL" or own in config.given
-    client_auth = str(config.for_listener(listener_name, CLIENT_AUTH)) if applies else "none"
-    return server_context(tls_values(config, listener_name), client_auth=client_auth)
-
-
-def _mapping_rules(config: ServerConfig, listener_name: str) -> tuple[Rule, ...]:
-    try:
-        return parse_rules(str(config.for_listener(listener_name, MAPPING_RULES)))
-    except ValueError as error:
-        raise ConfigError(MAPPING_RULES, f"{MAPPING_RULES}: {error}") from None
-
-
 def _sasl(config: ServerConfig, listener_name: str, credentials: Credentials) -> SaslSettings:
-    names = _enabled(config, listener_name)
+    names = enabled_mechanisms(config, listener_name)
     max_reauth_ms = {}
     for name in names:
         value = config.for_listener(listener_name, "connections.max.reauth.ms", name)
@@ -236,11 +228,6 @@ def _sasl(config: ServerConfig, listener_name: str, credentials: Credentials) ->
         failed_delay_ms=config.get_int("connection.failed.authentication.delay.ms"),
         now_ms=credentials.now_ms,
     )
-
-
-def _enabled(config: ServerConfig, listener_name: str) -> tuple[str, ...]:
-    names = config.for_listener(listener_name, "sasl.enabled.mechanisms")
-    return names if isinstance(names, tuple) else ()
 
 
 def _mechanisms(
@@ -259,12 +246,6 @@ def _mechanisms(
 
 def _plain(passwords: dict[str, str]) -> Callable[[], PlainServer]:
     return lambda: PlainServer(passwords)  # unlike a partial, its repr has no passwords
-
-
-def plain_users(config: ServerConfig, listener_name: str) -> dict[str, str]:
-    """Return the passwords of the users that may log in with PLAIN. Raises `ConfigError` if none are configured."""
-    options = parse_options(jaas_text(config, listener_name, "PLAIN"), "PLAIN")
-    return {name.removeprefix(_USER): value for name, value in options.items() if name.startswith(_USER)}
 
 
 def token_check(
@@ -315,12 +296,3 @@ def token_check(
         raise ConfigError(f"{JWKS_URL[:-3]}refresh.ms", f"{JWKS_URL[:-3]}refresh.ms must be positive")
     keys = keys_of(service, options)
     return lambda token, now_ms: keys.check(token, rules, now_ms)
-
-
-def jaas_text(config: ServerConfig, listener_name: str, mechanism: str) -> str:
-    """Return the JAAS line for a mechanism of a listener. As in Kafka, one without these two prefixes does not count."""
-    name = f"listener.name.{listener_name.lower()}.{mechanism.lower()}.{JAAS}"
-    if name not in config.given:
-        ignored = f", and {JAAS} without this prefix is ignored, as in Kafka" if JAAS in config.given else ""
-        raise ConfigError(name, f"{name} is not set{ignored}: the listener {listener_name} needs it for {mechanism}")
-    return config.given[name]

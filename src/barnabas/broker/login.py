@@ -17,6 +17,7 @@ from typing import NamedTuple, NoReturn
 
 from barnabas.broker.audit.audited import Asked
 from barnabas.broker.context import Peer, Services
+from barnabas.broker.counters import ListenerCounters
 from barnabas.broker.dispatch import Answer, Refused, dispatch, error_answer
 from barnabas.security.sasl import SaslError
 from barnabas.security.sasl.exchange import Mechanisms, SaslExchange, Session, State
@@ -46,13 +47,16 @@ class SaslSettings(NamedTuple):
 class Login:
     """The login of one connection. `peer` has the principal once it is complete."""
 
-    def __init__(self, settings: SaslSettings, services: Services, peer: Peer, buffer: FrameBuffer) -> None:
+    def __init__(
+        self, settings: SaslSettings, services: Services, peer: Peer, buffer: FrameBuffer, counters: ListenerCounters
+    ) -> None:
         self.settings = settings
         self.peer = peer
         self.exchange = SaslExchange(settings.mechanisms)
         self.session: Session | None = None
         self._services = services
         self._buffer = buffer
+        self._counters = counters
         self._request_max_bytes = buffer.max_size
         self._expires_at_ms: int | None = None
         self._renewed_at_ms: int | None = None
@@ -83,6 +87,7 @@ class Login:
                 return dispatch(frame, self._services, self.peer)
             if not self._begins_renewal(frame):
                 if self._services.monotonic_ms() > self._expires_at_ms:
+                    self._counters.expired_sessions += 1
                     raise Refused(f"the session of {self.peer.principal} has expired, and it did not log in again")
                 return dispatch(frame, self._services, self.peer)
         return self._step(frame)
@@ -143,6 +148,10 @@ class Login:
         """Draw the conclusions from a step that was answered, and return the answer, or one that comes later."""
         exchange = self.exchange
         if exchange.failure is not None:
+            if self.session is None:
+                self._counters.failed_logins += 1
+            else:
+                self._counters.failed_renewals += 1
             if self._services.audit is not None:
                 self._services.audit.failed_login(self.peer, asked, exchange.claimed_name, exchange.failure.code)
             return self._refuse_later(answer, exchange.failure)
@@ -153,6 +162,10 @@ class Login:
         return answer
 
     def _complete(self) -> None:
+        if self.session is None:
+            self._counters.successful_logins += 1
+        else:
+            self._counters.successful_renewals += 1
         self.session = self.exchange.session
         assert self.session is not None
         self.peer = self.peer._replace(principal=self.session.principal)

@@ -145,6 +145,11 @@ class MetadataQuorum:
         self._transport.close()
         self._log.close()
 
+    @property
+    def problem(self) -> str:
+        """Why controllers could not be talked to, if a login or a certificate is the reason."""
+        return self._transport.problem
+
     async def wait_loaded(self) -> None:
         """Wait until there is a leader, and this node has everything that was committed before its epoch."""
         while not self.is_loaded:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -26,6 +27,7 @@ from barnabas.broker.loop_watch import LoopWatch
 from barnabas.broker.metadata_quorum import MetadataQuorum
 from barnabas.broker.metrics.observed import Observed
 from barnabas.broker.own_connections import NOT_PROTECTED, to_brokers, to_controllers
+from barnabas.broker.preloading import import_coordinators
 from barnabas.broker.replication import Replication
 from barnabas.broker.served import advertised_keys
 from barnabas.broker.server import Limits, ListenerLimits, Server
@@ -46,7 +48,7 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.versions import KRAFT_VERSION
 from barnabas.raft import formatting
 from barnabas.raft.ready import RaftConfig
-from barnabas.raft.sole_voter import why_never_led, why_not_formatted
+from barnabas.raft.sole_voter import why_never_led, why_not_formatted, why_two_leaders
 from barnabas.raft.stored_log import check_files, metadata_log_directory
 from barnabas.raft.voters import Endpoint as RaftEndpoint
 from barnabas.raft.voters import ReplicaKey, Voter, VoterHistory, VoterSet
@@ -60,6 +62,7 @@ from barnabas.steps import Slices
 from barnabas.storage.errors import StorageError
 from barnabas.storage.files import create_directories, create_directory
 from barnabas.storage.log_dirs import DirectoryLock, ScannedDir, check_owner, scan_log_dir
+from barnabas.storage.quorum_state import recorded_voters
 from barnabas.wire import ErrorCode, KafkaError, Message, Uuid, random_uuid
 from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 
@@ -67,6 +70,7 @@ if TYPE_CHECKING:
     from barnabas.broker.coordinators import Coordinators
     from barnabas.broker.http_listener import HttpListener
     from barnabas.groups.coordinator import GroupCoordinator
+    from barnabas.replicas.share.share_partitions import SharePartitions
     from barnabas.share_state.coordinator import ShareCoordinator
     from barnabas.share_state.persister import Persister
     from barnabas.transactions.coordinator import TransactionCoordinator
@@ -77,7 +81,7 @@ COORDINATORS_TOPICS = (GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, SHARE_GROU
 
 
 class NodeError(Exception):
-    """Raised if a node cannot start. The text states the reason and the remedy."""
+    """Raised if a node cannot start, or did not stop cleanly. The text states the reason and the remedy."""
 
 
 def finalized_features(image: MetadataImage, kraft_version: int) -> FinalizedFeatures:
@@ -106,7 +110,10 @@ class Node(NodeServices):
             == "true",
         )
         receiver = config.get_str("barnabas.telemetry.receiver") or ""
-        super().__init__(config, surroundings, authorizer, telemetry_receiver=receiver)
+        # Until the ACLs are loaded, only super users are authorized, as in Kafka: an entry may deny what all may otherwise.
+        before = replace(authorizer, allow_everyone_if_no_acl_found=False)
+        super().__init__(config, surroundings, before, telemetry_receiver=receiver)
+        self._authorizer_with_acls = authorizer
         if surroundings.faults is not None:
             self.faults = surroundings.faults.attach(config.node_id, self)
         self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -115,12 +122,15 @@ class Node(NodeServices):
         self._credentials = Credentials(
             lambda: self.image, surroundings.random_for("logins"), surroundings, config.get_str(SECRET_KEY)
         )
-        self._to_controllers = to_controllers(config, self._credentials.new_nonce, surroundings.now_ms)._replace(
-            links=self.faults
-        )
+        self._has_quorum = False
+        nonce, now_ms = self._credentials.new_nonce, surroundings.now_ms
+        self._to_controllers = to_controllers(self._current_config, nonce, now_ms)._replace(links=self.faults)
         self.channel = ControllerChannel(f"broker-{config.node_id}", self._find_controller, self._to_controllers)
         self._heartbeat_channel = ControllerChannel(
-            f"broker-{config.node_id}-heartbeat", self._find_controller, self._to_controllers
+            f"broker-{config.node_id}-heartbeat",
+            self._find_controller,
+            self._to_controllers,
+            config.get_int("broker.session.timeout.ms") / 2000,  # as in Kafka: in time for another one
         )
         self.forwarding = Forwarding(self.channel, lambda: self.is_active_controller)
         self._locks: list[DirectoryLock] = []
@@ -134,7 +144,6 @@ class Node(NodeServices):
         self.replicas: Replicas
         self._coordinators: Coordinators | None = None
         self.quorum: MetadataQuorum
-        self._has_quorum = False
         self._lifecycle: BrokerLifecycle | None = None
         self._registration: ControllerRegistration | None = None
         self._joining: asyncio.Task[None] | None = None
@@ -142,10 +151,10 @@ class Node(NodeServices):
         self._timers: ControllerTimers | None = None
         self._maintenance: Maintenance | None = None
         self.replication = Replication(
-            lambda: self.dynamic.current if self._has_quorum else config,
+            self._current_config,
             lambda: self.image,
             lambda: self.replicas,
-            connections=to_brokers(config, self._credentials.new_nonce, surroundings.now_ms)._replace(links=self.faults)
+            connections=to_brokers(self._current_config, nonce, now_ms)._replace(links=self.faults)
             if config.is_broker
             else NOT_PROTECTED,
             channel=self.channel,
@@ -157,6 +166,9 @@ class Node(NodeServices):
         self._started_ms = surroundings.monotonic_ms()
         self._is_stopping = False
         self._securities = ListenerSecurities(self._credentials, self._server.secure)
+
+    def _current_config(self) -> ServerConfig:
+        return self.dynamic.current if self._has_quorum else self.config
 
     # --- services for handlers
 
@@ -175,7 +187,7 @@ class Node(NodeServices):
     @property
     def coordinators(self) -> Coordinators:
         """The coordinators, created at first use, so that a node without groups and transactions does not import them."""
-        if self._coordinators is None:
+        if self._coordinators is None:  # imported in a thread before, by `_start_broker` or right after the start
             from barnabas.broker.coordinators import Coordinators, LoopScheduler  # noqa: PLC0415
             from barnabas.broker.txn_markers import write_markers  # noqa: PLC0415
 
@@ -188,6 +200,7 @@ class Node(NodeServices):
                 self._allocate_producer_ids,
                 partial(write_markers, self),
                 self._delete_share_records,
+                lambda: self.replicas,
                 lambda name: self.topic_creation.begin([name]),
                 self.replication.others.ask,
             )
@@ -214,6 +227,10 @@ class Node(NodeServices):
         return self.coordinators.persister
 
     @property
+    def share_partitions(self) -> SharePartitions:
+        return self.coordinators.share_partitions
+
+    @property
     def quorum_leader_id(self) -> int:
         leader_id = self.quorum.driver.leader_id
         return -1 if leader_id is None else leader_id
@@ -236,7 +253,7 @@ class Node(NodeServices):
             await self._start_http()
             self._open_log_dirs()
             self.start_audit()
-            self._check_files()
+            await asyncio.to_thread(self._check_files)
             await self._start_quorum()
             if self.config.is_broker:
                 await self._first_of(self._enter_cluster())
@@ -266,8 +283,13 @@ class Node(NodeServices):
             await self._registration.stop()
 
     async def stop(self, *, hands_over: bool = True) -> None:
-        """Stop cleanly. An active controller waits for the next one, unless the whole cluster stops."""
+        """Stop cleanly. An active controller waits for the next one, unless the whole cluster stops.
+
+        Raises NodeError at the end if the metadata log could not be closed, or the node failed meanwhile. What was not
+        closed is recovered at the next start.
+        """
         self._is_stopping = True
+        had_failed = self.failed.done()
         self.loop_watch.stop()
         await self._securities.stop()
         await self._credentials.stop()
@@ -287,12 +309,26 @@ class Node(NodeServices):
             if self._coordinators is not None:
                 self._coordinators.stop()
             await self.replicas.stop(self._broker_epoch)
-            await self.quorum.stop(hands_over=hands_over)
+        problem = await self._stop_quorum(hands_over=hands_over)
         await self.stop_audit()
         for lock in self._locks:
             lock.release()
         for listener in self._http:
             await listener.stop()
+        if problem is not None:
+            text = f"stopped, but the metadata log was not closed cleanly: {problem}. The next start recovers it"
+            raise NodeError(text) from problem
+        failure = self.failed.exception() if self.failed.done() else None
+        if failure is not None and not had_failed:
+            raise NodeError(f"stopped, but not cleanly: {failure}. The next start recovers the logs") from failure
+
+    async def _stop_quorum(self, *, hands_over: bool) -> StorageError | None:
+        if self._has_quorum:
+            try:
+                await self.quorum.stop(hands_over=hands_over)
+            except StorageError as error:
+                return error
+        return None
 
     async def drop(self) -> None:
         """Stop at once and without a word, as if the process had died: no controlled shutdown, no resignation, no flush.
@@ -303,6 +339,8 @@ class Node(NodeServices):
         self.loop_watch.stop()
         self.channel.close()
         self._heartbeat_channel.close()
+        if self._coordinators is not None:
+            self._coordinators.share_partitions.stop()  # what clients hold is not released when they lose the connection
         await self._server.drop()
         await self._stop_joining()
         await self._securities.stop()
@@ -356,16 +394,15 @@ class Node(NodeServices):
             host, port = self.addresses[endpoint.listener_name]
             kind = "controller" if self._is_controller_listener(endpoint) else "broker"
             count = len(advertised_keys(kind, takes_telemetry=takes_telemetry))
-            yield f"  {endpoint.listener_name:<12} {host}:{port}   {count} APIs of a {kind}"
+            yield f"  {endpoint.listener_name:<12} {address_text(host, port)}   {count} APIs of a {kind}"
         yield f"  data         {', '.join(self.config.log_dirs)}"
         if METRICS in self.addresses:
             yield f"  metrics      http://{address_text(*self.addresses[METRICS])}/metrics"
         if FAULTS in self.addresses:
             yield f"  faults       http://{address_text(*self.addresses[FAULTS])}/faults"
-        clients = [e for e in self.config.listeners if not self._is_controller_listener(e)]
-        if clients:
-            host, port = self.addresses[clients[0].listener_name]
-            yield f"reach it with bootstrap.servers={host}:{port}; stop it with Ctrl-C"
+        if self.config.is_broker:  # at the address that its clients are told, which is the one in its certificate
+            told = self._told(self.config.advertised_listeners)[0]
+            yield f"reach it with bootstrap.servers={address_text(told.host, told.port)}; stop it with Ctrl-C"
 
     # --- the parts
 
@@ -564,6 +601,11 @@ class Node(NodeServices):
         own = ReplicaKey(self.config.node_id, self._directory_ids.get(metadata_dir))
         if (why := why_never_led(own, voters, knows_others=self._knows_other_servers)) is not None:
             raise NodeError(f"the cluster of {metadata_dir} can never have a controller: {why}")
+        if self.config.is_controller and not voters.can_reconfigure:
+            recorded = recorded_voters(metadata_log_directory(metadata_dir))
+            why = why_two_leaders(recorded, [each.id for each in self.config.controller_quorum_voters])
+            if why is not None:
+                raise NodeError(f"the cluster of {metadata_dir} could get two controllers: {why}")
 
     @property
     def _knows_other_controllers(self) -> bool:
@@ -608,6 +650,11 @@ class Node(NodeServices):
         except TimeoutError:
             leader_id = self.quorum.driver.leader_id
             reason = "no leader of the metadata quorum is known" if leader_id is None else f"node {leader_id} leads it"
+            if self.quorum.problem:
+                raise TimeoutError(
+                    f"this broker did not get into the cluster within {timeout_ms} ms: {self.quorum.problem}; "
+                    "check the certificate and the login of this node for its controllers, and theirs"
+                ) from None
             raise TimeoutError(
                 f"this broker did not get into the cluster within {timeout_ms} ms: {reason}; "
                 "check that a majority of the controllers runs, or raise initial.broker.registration.timeout.ms"
@@ -622,7 +669,8 @@ class Node(NodeServices):
             self._fail(error)
 
     async def _join(self) -> None:
-        """Check what is stored about this node, and register its controller."""
+        """Check what is stored about this node, and register its controller. The ACLs are loaded."""
+        self.authorizer = self._authorizer_with_acls
         self._check_dynamic()
         if self.config.is_controller:
             listeners = self._told(self.config.advertised_controller_listeners)
@@ -641,10 +689,14 @@ class Node(NodeServices):
         return ControllerAddress(leader.id, host, port, leader.host)
 
     async def _start_broker(self) -> None:
+        if any(name in self.image.topics.ids for name in COORDINATORS_TOPICS):
+            # Now, in a thread: in the turn in which it leads one of these partitions, all others would wait for 0.15 s.
+            await import_coordinators()
         # This process holds the locks of the directories, so no earlier process of this broker is running.
         self.controller.heartbeats.forget(self.config.node_id)
         previous_epoch = self.replicas.start(self.image, self._scanned)
         self._scanned.clear()
+        self._check_log_dirs()  # before the controller is told of this broker
         self._lifecycle = BrokerLifecycle(
             self.config,
             cluster_id=self.cluster_id,

@@ -36,6 +36,7 @@ class TopicRows(Generic[T]):
 
     def add_all(self, topics: Iterable[Any], code: ErrorCode) -> Slices[None]:
         for topic in topics:
+            yield
             for some in stepwise(topic.partitions):
                 for partition in some:
                     self.add(topic, partition.partition_index, code)

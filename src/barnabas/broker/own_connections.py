@@ -1,28 +1,32 @@
 """The node's own connections to other nodes, and to its own controller, with the protection of the listener they go to.
 
 As in Kafka, the client side of a listener uses the settings of that listener: its trust and key store, and the user name
-and password in the JAAS line of the mechanism between brokers or for controllers.
+and password in the JAAS line of the mechanism between brokers or for controllers. A trust or key store that is replaced
+while the node runs, as a file or by a dynamic setting, is used for the next connection; the login is that of the start.
 """
 
 from __future__ import annotations
 
+import logging
 import ssl
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from barnabas.broker.listener_security import CLIENT_AUTH, jaas_text, tls_values
 from barnabas.client.connection import Connection
 from barnabas.client.handshake import Login, Options, connect
 from barnabas.client.jaas import parse_jaas, parse_options
+from barnabas.client.listener_settings import CLIENT_AUTH, jaas_text, tls_values
 from barnabas.client.oauth import OAuthLogin
 from barnabas.client.settings import password_login
-from barnabas.client.tls import client_context
+from barnabas.client.tls import client_context, store_stamps
 from barnabas.config import broker
-from barnabas.config.definitions import ConfigError
+from barnabas.config.definitions import ConfigError, Value
 from barnabas.config.endpoints import Address
 from barnabas.config.server_config import ServerConfig
 from barnabas.security.principal import ANONYMOUS, USER_TYPE, KafkaPrincipal
 from barnabas.security.sasl.oauthbearer import NAME as OAUTHBEARER
+
+_log = logging.getLogger(__name__)
 
 
 class Links(Protocol):
@@ -38,7 +42,7 @@ class Links(Protocol):
 class OwnConnections(NamedTuple):
     """Opens connections to one listener. Without TLS and login, nothing is sent before the first request.
 
-    Key and trust stores are read for each connection, so that a replaced certificate is used.
+    `tls` is called for each connection, so that a replaced certificate is used.
     """
 
     tls: Callable[[], ssl.SSLContext] | None = None
@@ -78,32 +82,64 @@ class OwnConnections(NamedTuple):
 NOT_PROTECTED = OwnConnections()
 
 
-def to_controllers(config: ServerConfig, random_nonce: Callable[[], str], now_ms: Callable[[], int]) -> OwnConnections:
-    """Return the connections to the first controller listener. Raises `ConfigError`."""
-    name = config.controller_listener_names[0]
-    mechanism = config.get_str("sasl.mechanism.controller.protocol") or ""
+class OwnTls:
+    """The context of new connections. The stores are read again when a setting or a file has changed, because reading
+    them keeps the event loop busy. If they cannot be read any more, the last context is used."""
+
+    def __init__(self, config: Callable[[], ServerConfig], listener_name: str) -> None:
+        """Raises `ConfigError` if the stores cannot be read."""
+        self._config = config
+        self._listener_name = listener_name
+        values = self._values()
+        self._known = values, store_stamps(values)
+        self._last = client_context(values)
+
+    def __call__(self) -> ssl.SSLContext:
+        values = self._values()
+        found = values, store_stamps(values)
+        if found != self._known:
+            self._known = found
+            try:
+                self._last = client_context(values)
+            except ConfigError as error:
+                _log.error("connections to %s use the certificates of before: %s", self._listener_name, error)
+        return self._last
+
+    def _values(self) -> dict[str, Value]:
+        return tls_values(self._config(), self._listener_name)
+
+
+def to_controllers(
+    config: Callable[[], ServerConfig], random_nonce: Callable[[], str], now_ms: Callable[[], int]
+) -> OwnConnections:
+    """Return the connections to the first controller listener. `config` returns the current one. Raises `ConfigError`."""
+    name = config().controller_listener_names[0]
+    mechanism = config().get_str("sasl.mechanism.controller.protocol") or ""
     return _to_listener(config, name, mechanism, random_nonce, now_ms)
 
 
-def to_brokers(config: ServerConfig, random_nonce: Callable[[], str], now_ms: Callable[[], int]) -> OwnConnections:
+def to_brokers(
+    config: Callable[[], ServerConfig], random_nonce: Callable[[], str], now_ms: Callable[[], int]
+) -> OwnConnections:
     """Return the connections to the listener between brokers.
 
     A node that is alone needs none, so what is wrong with its own login is an error only when it connects.
     """
-    mechanism = config.get_str("sasl.mechanism.inter.broker.protocol") or ""
+    mechanism = config().get_str("sasl.mechanism.inter.broker.protocol") or ""
     try:
-        return _to_listener(config, config.inter_broker_listener_name, mechanism, random_nonce, now_ms)
+        return _to_listener(config, config().inter_broker_listener_name, mechanism, random_nonce, now_ms)
     except ConfigError as error:
         return OwnConnections(problem=str(error))
 
 
 def _to_listener(
-    config: ServerConfig,
+    current: Callable[[], ServerConfig],
     listener_name: str,
     mechanism: str,
     random_nonce: Callable[[], str],
     now_ms: Callable[[], int],
 ) -> OwnConnections:
+    config = current()
     protocol = config.listener_security_protocol_map[listener_name]
     login: Login | None = None
     principal = str(ANONYMOUS)
@@ -123,6 +159,4 @@ def _to_listener(
         return OwnConnections(None, login, principal)
     if login is None and config.for_listener(listener_name, CLIENT_AUTH) != "none":
         principal = "the name in its certificate"
-    values = tls_values(config, listener_name)
-    client_context(values)  # an error is found before the node starts
-    return OwnConnections(lambda: client_context(values), login, principal)
+    return OwnConnections(OwnTls(current, listener_name), login, principal)

@@ -62,6 +62,7 @@ from barnabas.raft.stored_log import metadata_log_directory
 from barnabas.raft.voters import VoterSet
 from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicas.read_only import ReadOnlyReplicas, find_logs
+from barnabas.replicas.share.share_partitions import SharePartitions
 from barnabas.replicated.decision import Result
 from barnabas.replicated.loop import Appended, ignore_appended
 from barnabas.security.authorizer import AuthorizerSettings
@@ -268,6 +269,7 @@ class ReadOnlyNode(NodeServices):
             self._allocate_producer_ids,
             _write_no_markers,
             lambda partition_id, offset: None,
+            lambda: self.replicas,
             lambda name: None,
         )
         self.controller = ReadOnlyController(self)
@@ -302,6 +304,10 @@ class ReadOnlyNode(NodeServices):
         return self.coordinators.persister
 
     @property
+    def share_partitions(self) -> SharePartitions:
+        return self.coordinators.share_partitions
+
+    @property
     def quorum_leader_id(self) -> int:
         return self.metadata.leader_id
 
@@ -313,8 +319,7 @@ class ReadOnlyNode(NodeServices):
         if not isinstance(request, DescribeQuorumRequest):
             raise refusal(self.config)
         if not messages.is_described(request):
-            unknown = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            return messages.describe_errors(request, unknown.code, unknown.message or "")
+            return await in_slices(messages.unknown_topic(request))
         return describe_quorum(self.metadata, self.config.node_id)
 
     # --- start and stop

@@ -45,6 +45,7 @@ class Replication:
                 lambda: image().metadata_version,
                 self.others.connect,
                 lambda partition, change: replicas().truncate(partition, change),
+                lambda partition: replicas().flush(partition),
                 lambda: replicas().follower_throttle,
             )
         )

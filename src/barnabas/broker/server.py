@@ -10,12 +10,11 @@ that is idle for `connections.max.idle.ms` is closed. What all connections hold 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import socket
 from collections import Counter
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from barnabas.broker.connection import Connection
 from barnabas.broker.context import Listener, Services
@@ -24,6 +23,7 @@ from barnabas.broker.listener_security import NO_SECURITY, ListenerSecurity
 from barnabas.broker.memory_guard import MemoryGuard
 from barnabas.broker.surroundings import Listen, listening_socket
 from barnabas.broker.tls_handshakes import TlsHandshakes
+from barnabas.client import shared
 from barnabas.wire.frame import SCRATCH_BYTES
 
 _log = logging.getLogger(__name__)
@@ -111,7 +111,7 @@ class Server:
         for endpoint in self.endpoints:
             await endpoint.stop()
         if self._idle_check is not None:
-            await _cancelled(self._idle_check)
+            await shared.stop(self._idle_check)
         under_way = [c.under_way for c in self.connections if c.under_way is not None]
         if under_way:
             await asyncio.wait(under_way, timeout=5)
@@ -129,7 +129,7 @@ class Server:
         for endpoint in self.endpoints:
             await endpoint.stop()
         if self._idle_check is not None:
-            await _cancelled(self._idle_check)
+            await shared.stop(self._idle_check)
         while self.connections:
             self.close_connections()  # in each turn, because a connection that was just accepted comes later
             await asyncio.sleep(0)
@@ -178,6 +178,8 @@ class Server:
 
     def closed(self, connection: Connection) -> None:
         self.connections.pop(connection, None)
+        if connection.information.at_close is not None:
+            connection.information.at_close()
         counters = connection.endpoint.counters
         counters.open -= 1
         counters.closed[connection.closed_by] += 1
@@ -215,7 +217,7 @@ class Endpoint:
         self.scratch = memoryview(bytearray(SCRATCH_BYTES))  # shared: all connections receive in one thread
         self._socket = sock
         self._accepting: asyncio.Task[None] | None = None
-        self._handshakes = TlsHandshakes(listener.name)
+        self._handshakes = TlsHandshakes(listener.name, self.counters)
         self._throttled: dict[socket.socket, asyncio.TimerHandle] = {}  # the oldest first
 
     @property
@@ -231,7 +233,7 @@ class Endpoint:
             # Else asyncio could accept one more connection in this turn, and would neither return nor close it.
             self.loop.remove_reader(self._socket)
             accepting, self._accepting = self._accepting, None
-            await _cancelled(accepting)
+            await shared.stop(accepting)
         await self._handshakes.stop()
         while self._throttled:
             self._close_throttled(next(iter(self._throttled)))
@@ -258,15 +260,26 @@ class Endpoint:
             try:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 if self.security.tls is not None:
-                    await self._handshakes.begin(sock, host, self.security.tls, lambda h=host: Connection(self, h))  # type: ignore[misc]
+                    await self._handshakes.begin(sock, host, self.security.tls, self._connect)
                     continue
-                await self.loop.connect_accepted_socket(lambda h=host: Connection(self, h), sock)  # type: ignore[misc]
+                await self._connect(sock, host)
             except OSError as error:  # the client has disconnected meanwhile
                 _log.info(
                     "a connection from %s on %s was lost before it was set up: %s", host, self.listener.name, error
                 )
                 self.counters.closed["client"] += 1
                 sock.close()
+
+    async def _connect(self, sock: socket.socket, host: str, **tls: Any) -> None:
+        """Serve an accepted socket, after a TLS handshake if there is something in `tls`. Raises OSError."""
+        connection = Connection(self, host)
+        try:
+            await self.loop.connect_accepted_socket(lambda: connection, sock, **tls)
+        except asyncio.CancelledError:
+            if connection in self.server.connections:  # uvloop closes its socket, and never calls `connection_lost`
+                connection.close("stop")
+                connection.connection_lost(None)
+            raise
 
     async def _is_in_time(self, sock: socket.socket, host: str) -> bool:
         """Apply the limits on new connections per second. A connection above that of its address is closed later."""
@@ -297,9 +310,3 @@ class Endpoint:
 
 def _memory_limits(limits: Limits) -> tuple[int, int, int]:
     return limits.request_memory_max_bytes, limits.response_memory_max_bytes, limits.request_stall_ms
-
-
-async def _cancelled(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task

@@ -45,8 +45,8 @@ def system_random(purpose: str) -> Random:
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
-    """Bind a socket and listen. An empty host is every interface, over IPv6 and IPv4 where the machine has both."""
-    if not host and socket.has_dualstack_ipv6():
+    """Bind a socket and listen. An empty host and `::` are every interface, over IPv6 and IPv4 where the machine has both."""
+    if host in ("", "::") and socket.has_dualstack_ipv6():
         sock = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=BACKLOG)
     else:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -134,7 +134,9 @@ class TopicCreation:
             errors.update(row.error_code for row in failed)
             messages = {row.name: row.error_message or str(ErrorCode(row.error_code).message) for row in failed}
             for row in failed[:MAX_SHOWN]:
-                _log.warning("creating the topic %s failed: %d %s", row.name, row.error_code, row.error_message)
+                # Two brokers that need the same topic both ask for it.
+                level = logging.INFO if row.error_code == ErrorCode.TOPIC_ALREADY_EXISTS else logging.WARNING
+                _log.log(level, "creating the topic %s failed: %d %s", row.name, row.error_code, row.error_message)
             if len(failed) > MAX_SHOWN:
                 _log.warning("creating %d more topics failed", len(failed) - MAX_SHOWN)
         finally:

@@ -17,6 +17,7 @@ from barnabas.broker.context import Context
 from barnabas.replicated.decision import Producer
 from barnabas.security.acl import AclOperation, ResourceType
 from barnabas.slices import Slices, in_slices
+from barnabas.steps import ROWS_PER_STEP
 from barnabas.storage import TopicPartition
 from barnabas.transactions.coordinator import Operation, operation_of_produce
 from barnabas.wire import ErrorCode, KafkaError
@@ -51,12 +52,18 @@ NOTHING_VERIFIED = Verified({}, {})
 
 def is_transactional(request: ProduceRequest) -> Slices[bool]:
     """Return True if the request has records of a transaction."""
+    count = 0
     for topic in request.topic_data:
+        count += 1
+        if count % ROWS_PER_STEP == 0:
+            yield
         for data in topic.partition_data:
             records = data.records or b""
             if len(records) >= HEADER_SIZE and records[ATTRIBUTES_POSITION + 1] & TRANSACTIONAL_BIT:
                 return True
-            yield
+            count += 1
+            if count % ROWS_PER_STEP == 0:
+                yield
     return False
 
 
@@ -64,6 +71,7 @@ def decode_headers(request: ProduceRequest) -> Slices[list[BatchHeader | None]]:
     """Return the header of each partition's batch in the order of the request, None where it cannot be decoded."""
     headers = []
     for topic in request.topic_data:
+        yield
         for data in topic.partition_data:
             headers.append(_header(data.records or b""))
             yield

@@ -3,8 +3,8 @@
     async with Cluster({"bootstrap.servers": "localhost:9092"}) as cluster:
         response = await cluster.call(DescribeClusterRequest(), to=any_broker())
 
-`Admin`, `Producer` and `Consumer` are built on `Cluster`; `barnabas.client.sync` has them for code without an event loop.
-`Cluster` in short:
+`Admin`, `Producer`, `Consumer` and `ShareConsumer` are built on `Cluster`; `barnabas.client.sync` has them for code without
+an event loop. `Cluster` in short:
 
     Cluster(config: ClientSettings | Mapping[str, object])      settings by the names of Kafka's clients
         state -> ClusterState                                   the cluster as known now: a value
@@ -37,8 +37,8 @@ Errors: `KafkaError` with the broker's code; `UnsupportedByNodeError`, a `wire.U
 not retried, where `maybe_done(error)` tells whether they may have been carried out; `AuthenticationError`, `TlsError` and
 `NotKafkaError` at once; `ClosedError` after `close`; `ConfigError` with the name of a wrong setting.
 
-Everything that users pass to `Admin`, `Producer` and `Consumer`, or receive from them, can be imported from here. Names are
-imported on first use, because the broker needs only `client.connection`, and commands only parts of `Admin`.
+Everything that users pass to `Admin`, `Producer`, `Consumer` and `ShareConsumer`, or receive from them, can be imported from
+here. Names are imported on first use, because the broker needs only `client.connection`, and commands only parts of `Admin`.
 """
 
 from __future__ import annotations
@@ -82,6 +82,15 @@ if TYPE_CHECKING:
         IsolationLevel,
         ListedOffset,
         OffsetSpec,
+    )
+    from barnabas.client.admin.share_groups import ShareOffset, ShareOffsets
+    from barnabas.client.admin.streams_groups import (
+        InternalTopic,
+        StreamsGroupDescription,
+        StreamsMember,
+        Subtopology,
+        TaskAssignment,
+        TaskId,
     )
     from barnabas.client.admin.telemetry import TelemetrySubscription
     from barnabas.client.admin.topics import (
@@ -143,6 +152,10 @@ if TYPE_CHECKING:
     from barnabas.client.settings import ClientSettings
     from barnabas.client.settings import load as load_settings
     from barnabas.client.settings import load_file as load_settings_file
+    from barnabas.client.share_consumer import AcknowledgementCommitCallback, ShareConsumer
+    from barnabas.client.share_consuming.acknowledgements import AcknowledgeType
+    from barnabas.client.share_consuming.acquired import ShareRecord
+    from barnabas.client.share_consuming.settings import ShareConsumerSettings
     from barnabas.client.state import ClusterState, Node, Partition, Topic
     from barnabas.client.versions import NodeVersions
     from barnabas.config.resource_type import ConfigResourceType
@@ -155,6 +168,8 @@ __all__ = [
     "DEFAULT",
     "EVERY_ACL",
     "TO_HIGH_WATERMARK",
+    "AcknowledgeType",
+    "AcknowledgementCommitCallback",
     "AclEntry",
     "AclFilter",
     "AclOperation",
@@ -200,6 +215,7 @@ __all__ = [
     "GroupOffsets",
     "Headers",
     "HeadersLike",
+    "InternalTopic",
     "IsolationLevel",
     "KafkaError",
     "ListedOffset",
@@ -243,7 +259,17 @@ __all__ = [
     "ScramDeletion",
     "ScramMechanism",
     "ScramUpsertion",
+    "ShareConsumer",
+    "ShareConsumerSettings",
+    "ShareOffset",
+    "ShareOffsets",
+    "ShareRecord",
     "StoredReplica",
+    "StreamsGroupDescription",
+    "StreamsMember",
+    "Subtopology",
+    "TaskAssignment",
+    "TaskId",
     "TelemetrySubscription",
     "TimedOutError",
     "TimestampType",
@@ -293,6 +319,10 @@ _HOMES = {
     "barnabas.client.admin.quotas": "DEFAULT Match QuotaEntity QuotaFilter quota_entity",
     "barnabas.client.admin.reassignments": "PartitionReassignment",
     "barnabas.client.admin.records": "TO_HIGH_WATERMARK EpochEndOffset IsolationLevel ListedOffset OffsetSpec",
+    "barnabas.client.admin.share_groups": "ShareOffset ShareOffsets",
+    "barnabas.client.admin.streams_groups": (
+        "InternalTopic StreamsGroupDescription StreamsMember Subtopology TaskAssignment TaskId"
+    ),
     "barnabas.client.admin.telemetry": "TelemetrySubscription",
     "barnabas.client.admin.topics": (
         "CreatedTopic NewPartitions NewTopic PartitionDescription TopicConfig TopicDescription TopicListing"
@@ -320,6 +350,10 @@ _HOMES = {
     "barnabas.client.retry": "maybe_done",
     "barnabas.client.routing": "CoordinatorType Destination any_broker controller coordinator leader node",
     "barnabas.client.settings": "ClientSettings load_settings load_settings_file",
+    "barnabas.client.share_consumer": "AcknowledgementCommitCallback ShareConsumer",
+    "barnabas.client.share_consuming.acknowledgements": "AcknowledgeType",
+    "barnabas.client.share_consuming.acquired": "ShareRecord",
+    "barnabas.client.share_consuming.settings": "ShareConsumerSettings",
     "barnabas.client.state": "ClusterState Node Partition Topic",
     "barnabas.client.versions": "NodeVersions",
     "barnabas.config.resource_type": "ConfigResourceType",

@@ -356,6 +356,9 @@ def foreign_protocol(opening: bytes) -> str | None:
 def _tls_error(address: str, error: ssl.SSLError) -> TlsError:
     if isinstance(error, ssl.SSLCertVerificationError):
         return TlsError(f"the certificate of {address} is not accepted: {error.verify_message}")
+    _, is_alert, alert = (error.reason or "").partition("_ALERT_")
+    if is_alert:
+        return TlsError(f"{address} refused the TLS handshake: {alert.replace('_', ' ').lower()}")
     reason = (error.reason or str(error)).replace("_", " ").lower()
     if error.reason in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNEXPECTED_EOF_WHILE_READING"):
         reason += "; does it speak TLS?"

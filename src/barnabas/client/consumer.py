@@ -19,9 +19,9 @@ orders 0 b'alice' b'two apples'
 `getmany` is the fast way: records by partition, whole batches at once. The parts of a consumer are in `consuming/`:
 `partition` has the position and buffer of a partition, `fetching` fills buffers, `collector` takes records out of them,
 `positions` finds where to begin, `commits` keeps offsets in the group, and `subscription` has the membership in the
-group. Rebalances happen in the background: records that were returned before the last poll count as processed, and
-their offsets are committed when partitions are revoked. APIs: Fetch, ListOffsets, OffsetFetch, OffsetCommit, and those
-of groups.
+group. Rebalances happen in the background, but a partition is revoked only when a poll begins, or while one waits:
+records that were returned before count as processed then, and their offsets are committed. APIs: Fetch, ListOffsets,
+OffsetFetch, OffsetCommit, and those of groups.
 """
 
 from __future__ import annotations
@@ -280,17 +280,15 @@ class Consumer(Generic[K, V]):
         deadline_s = loop.time() + timeout_ms / 1000
         while True:
             self._news.clear()
-            found = self._collector.take(limit)
+            found = {} if self._subscription.is_revoking else self._collector.take(limit)
             if found:
+                self._subscription.is_processing = True
                 return found
             self._raise_errors()
             left_s = deadline_s - loop.time()
             if left_s <= 0:
                 return found
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(left_s):
-                    await self._news.wait()
-            self._check_open()
+            await self._wait_for_news(left_s)
 
     async def poll(self, timeout_ms: float = 0, *, max_records: int | None = None) -> list[ConsumerRecord[K, V]]:
         """Return the next records as `getmany` does, in one list, each with its topic and partition.
@@ -343,8 +341,9 @@ class Consumer(Generic[K, V]):
             self._commits.commit_automatically(now_s)
         while True:
             self._news.clear()
-            record = self._collector.take_one()
+            record = None if self._subscription.is_revoking else self._collector.take_one()
             if record is not None:
+                self._subscription.is_processing = True
                 if self._key_deserializer is None and self._value_deserializer is None:
                     return cast(ConsumerRecord[K, V], record)
                 try:
@@ -353,8 +352,19 @@ class Consumer(Generic[K, V]):
                     self.seek(error.partition, error.offset)
                     raise
             self._raise_errors()
-            await self._news.wait()
-            self._check_open()
+            await self._wait_for_news(None)
+
+    async def _wait_for_news(self, timeout_s: float | None) -> None:
+        """Wait until something has happened. A member that waits is polling, however long."""
+        self._subscription.polls += 1
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(timeout_s):
+                    await self._news.wait()
+        finally:
+            self._subscription.polls -= 1
+            self._subscription.polled_at_s = asyncio.get_running_loop().time()
+        self._check_open()
 
     def has_buffered(self) -> bool:
         """Whether records are buffered. They may all be skipped: markers, or records of aborted transactions."""
@@ -369,7 +379,8 @@ class Consumer(Generic[K, V]):
     def _begin_poll(self) -> float:
         """Start a poll: records that the last one returned count as processed. Returns the time."""
         self._check_open()
-        now_s = self._subscription.polled_at_s = asyncio.get_running_loop().time()
+        now_s = asyncio.get_running_loop().time()
+        self._subscription.poll_begins(now_s)
         if self._collector.touched:
             self._collector.mark_processed()
         return now_s

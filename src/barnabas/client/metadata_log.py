@@ -6,13 +6,16 @@
                 case LogSnapshot(): ...   # replaces all records before `end_offset`, if the log begins later
                 case LogBatch(): ...      # committed records, in order
 
+`fetch_metadata_log` yields the same as the bytes that came, for copies.
+
 Uses Fetch (1) as an observer with replica id -1, FetchSnapshot (59) and DescribeQuorum (55). Its one rule: only committed
-records are yielded. Batches are whole, so the first one may begin before the requested offset. Records are not interpreted
-here. Reading needs CLUSTER_ACTION on the cluster; brokers do not serve the metadata log.
+records are yielded, and their checksums fit. Batches are whole, so the first one may begin before the requested offset. Records
+are not interpreted here. Reading needs CLUSTER_ACTION on the cluster; brokers do not serve the metadata log.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
@@ -38,6 +41,7 @@ _FIRST_WITH_TOPIC_IDS = 13  # controllers require them
 _ATTEMPTS = 10
 _MOVED = NOT_DONE | {ErrorCode.SNAPSHOT_NOT_FOUND}  # the leader changed, or made a newer snapshot
 _LANE = "metadata-log"
+_UNCOMMITTED_S = 0.02  # a leader answers at once while it has records that are not committed yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,27 @@ class LogSnapshot:
 LogPart: TypeAlias = LogBatch | LogSnapshot
 
 
+class RawBatch(NamedTuple):
+    """A committed batch as it is in the leader's log."""
+
+    header: BatchHeader
+    data: bytes
+
+
+class RawSnapshot(NamedTuple):
+    """A snapshot file, which replaces all records before `end_offset`."""
+
+    end_offset: int
+    epoch: int
+    data: bytes
+
+
+class CaughtUp(NamedTuple):
+    """All records before `end_offset` were yielded, and no others are committed yet."""
+
+    end_offset: int
+
+
 class _Place(NamedTuple):
     """The next offset to read, and the epoch of the record before it."""
 
@@ -97,9 +122,33 @@ async def read_metadata_log(
     A snapshot comes first if the log begins after `offset`; leaders may also send one to readers that begin at 0. The
     cluster must be given by `bootstrap.controllers`. A new leader is found automatically. Raises `KafkaError`.
     """
+    parts = fetch_metadata_log(
+        cluster, offset, follow=follow, max_bytes=max_bytes, max_wait_ms=max_wait_ms, timeout_ms=timeout_ms
+    )
+    async for part in parts:
+        if isinstance(part, RawBatch):
+            yield _decoded(part)
+        elif isinstance(part, RawSnapshot):
+            yield LogSnapshot(part.end_offset, part.epoch, tuple(decode_batches(part.data)))
+
+
+async def fetch_metadata_log(
+    cluster: Cluster,
+    offset: int = 0,
+    *,
+    epoch: int | None = None,
+    follow: bool = False,
+    max_bytes: int = MAX_BYTES,
+    max_wait_ms: int = MAX_WAIT_MS,
+    timeout_ms: float | None = None,
+) -> AsyncIterator[RawBatch | RawSnapshot | CaughtUp]:
+    """Yield what `read_metadata_log` does, as bytes, and `CaughtUp` when all that is committed was yielded.
+
+    `epoch` is that of the record before `offset`, if it is known.
+    """
     if not cluster.settings.bootstrap_controllers:
         raise UnsupportedByNodeError("brokers do not serve the metadata log: use bootstrap.controllers")
-    place = _Place(offset)
+    place = _Place(offset, epoch)
     end_offset: int | None = None
     leader_epoch, attempts = await _leader_epoch(cluster, timeout_ms), 0
     while end_offset is None or follow or place.offset < end_offset:
@@ -121,29 +170,50 @@ async def read_metadata_log(
             text = f"the log has no offset {place.offset}: it ends at {row.diverging_epoch.end_offset}"
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, text)
         else:
+            before = place
             for batch in _committed(row.records or b"", place.offset, row.high_watermark):
                 yield batch
-                place = _Place(batch.last_offset + 1, batch.epoch)
+                place = _Place(batch.header.last_offset + 1, batch.header.partition_leader_epoch)
+            if row.records and place is before:
+                await asyncio.sleep(_UNCOMMITTED_S)
+        if place.offset >= row.high_watermark >= 0:
+            yield CaughtUp(row.high_watermark)
         if end_offset is None and row.high_watermark >= 0:
             end_offset = row.high_watermark
 
 
-def _committed(data: bytes, offset: int, high_watermark: int) -> Iterator[LogBatch]:
-    for batch in decode_batches(data):
-        if batch.last_offset >= high_watermark:
+def _committed(data: bytes, offset: int, high_watermark: int) -> Iterator[RawBatch]:
+    for batch in _split(data):
+        if batch.header.last_offset >= high_watermark:
             return
-        if batch.last_offset >= offset:
+        if batch.header.last_offset >= offset:
             yield batch
+
+
+def _split(data: bytes) -> Iterator[RawBatch]:
+    """Yield the whole batches in a response. Raises `KafkaError` CORRUPT_MESSAGE if bytes are damaged."""
+    try:
+        for position, header in iterate_batches(data, tolerate_truncated=True):
+            check_crc(header, data, position)
+            yield RawBatch(header, data[position : position + header.size_in_bytes])
+    except BatchError as error:
+        raise _damaged(error) from error
 
 
 def decode_batches(data: bytes) -> Iterator[LogBatch]:
     """Decode the whole batches in a response. Raises `KafkaError` CORRUPT_MESSAGE if bytes are damaged."""
+    return map(_decoded, _split(data))
+
+
+def _decoded(batch: RawBatch) -> LogBatch:
     try:
-        for position, header in iterate_batches(data, tolerate_truncated=True):
-            check_crc(header, data, position)
-            yield LogBatch(header, tuple(decode_records(data, position, header)))
+        return LogBatch(batch.header, tuple(decode_records(batch.data, 0, batch.header)))
     except BatchError as error:
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{CLUSTER_METADATA_TOPIC}: {error}") from error
+        raise _damaged(error) from error
+
+
+def _damaged(error: BatchError) -> KafkaError:
+    return KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{CLUSTER_METADATA_TOPIC}: {error}")
 
 
 async def _leader_epoch(cluster: Cluster, timeout_ms: float | None) -> int:
@@ -183,7 +253,7 @@ async def _fetch(
 
 async def _snapshot_of(
     cluster: Cluster, fetched: FetchResponse.PartitionData, leader_epoch: int, max_bytes: int, timeout_ms: float | None
-) -> LogSnapshot | None:
+) -> RawSnapshot | None:
     """Fetch the snapshot that a response refers to, in pieces."""
     end_offset, epoch = fetched.snapshot_id.end_offset, fetched.snapshot_id.epoch
     if end_offset < 0:
@@ -214,4 +284,4 @@ async def _snapshot_of(
             text = f"the snapshot at offset {end_offset} ends after {len(data)} of {size} bytes"
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, text)
         data += row.unaligned_records or b""
-    return LogSnapshot(end_offset, epoch, tuple(decode_batches(bytes(data))))
+    return RawSnapshot(end_offset, epoch, bytes(data))

@@ -40,3 +40,14 @@ async def end(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
     for task in running:
         if not task.cancelled():
             task.exception()  # so that it is not logged
+
+
+async def stop(task: asyncio.Task[Any]) -> None:
+    """Cancel a task that should have gone on, and wait until it has ended. Raises the error that ended it before.
+
+    `await task` in place of `wait` could not tell the end of the task from a cancellation of the caller.
+    """
+    task.cancel()
+    await asyncio.wait([task])
+    if not task.cancelled():
+        task.result()

@@ -7,9 +7,11 @@ a decrypted key never reaches the disk.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import ssl
 from collections.abc import Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Final
 
@@ -40,9 +42,50 @@ def client_context(values: Mapping[str, Value]) -> ssl.SSLContext:
     return context
 
 
-def server_context(values: Mapping[str, Value], *, client_auth: str) -> ssl.SSLContext:
+class ServerHandshake(ssl.SSLObject):
+    """Adds the alert of a handshake that fails to `alert`, because event loops drop it. It tells the client why."""
+
+    outgoing: ssl.MemoryBIO
+    alert: bytearray | None
+
+    def do_handshake(self) -> None:
+        try:
+            super().do_handshake()
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            raise
+        except ssl.SSLError:
+            if self.alert is not None:
+                self.alert += self.outgoing.read()
+            raise
+        self.alert = None  # the connection may live for long
+
+
+ALERT: Final[ContextVar[bytearray | None]] = ContextVar("ALERT", default=None)
+"""Where a handshake that is begun in this context adds its alert."""
+
+
+class ServerContext(ssl.SSLContext):
+    """The context of a listener."""
+
+    sslobject_class = ServerHandshake
+
+    def wrap_bio(
+        self,
+        incoming: ssl.MemoryBIO,
+        outgoing: ssl.MemoryBIO,
+        server_side: bool = False,
+        server_hostname: str | bytes | None = None,
+        session: ssl.SSLSession | None = None,
+    ) -> ssl.SSLObject:
+        made = super().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
+        assert isinstance(made, ServerHandshake)
+        made.outgoing, made.alert = outgoing, ALERT.get()
+        return made
+
+
+def server_context(values: Mapping[str, Value], *, client_auth: str) -> ServerContext:
     """Return the context of a listener; `client_auth` is none, requested or required. Raises `ConfigError`."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context = ServerContext(ssl.PROTOCOL_TLS_SERVER)
     context.options |= ssl.OP_NO_RENEGOTIATION
     _restrict(context, values)
     if not _load_key(context, values):
@@ -54,10 +97,15 @@ def server_context(values: Mapping[str, Value], *, client_auth: str) -> ssl.SSLC
     return context
 
 
-def store_files(values: Mapping[str, Value]) -> list[Path]:
-    """Return the files that the context is made from."""
-    names = (_text(values, f"ssl.{store}.location") for store in ("keystore", "truststore"))
-    return [Path(name) for name in names if name]
+def store_stamps(values: Mapping[str, Value]) -> tuple[tuple[str, int, int, int], ...]:
+    """Return what changes when one of the files changes that the context is made from."""
+    stamps = []
+    for name in (_text(values, f"ssl.{store}.location") for store in ("keystore", "truststore")):
+        if name:
+            with contextlib.suppress(OSError):
+                stat = Path(name).stat()
+                stamps.append((name, stat.st_ino, stat.st_size, stat.st_mtime_ns))
+    return tuple(stamps)
 
 
 # --- versions and cipher suites
@@ -108,6 +156,8 @@ def _restrict_suites(context: ssl.SSLContext, suites: tuple[str, ...], versions:
 
 
 def _load_trust(context: ssl.SSLContext, values: Mapping[str, Value]) -> None:
+    # As in Java, each trusted certificate is enough by itself, also that of a node or of an authority in between.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     inline, location = _text(values, "ssl.truststore.certificates"), _text(values, "ssl.truststore.location")
     if not inline and not location:
         context.load_default_certs()
@@ -115,7 +165,8 @@ def _load_trust(context: ssl.SSLContext, values: Mapping[str, Value]) -> None:
     key = "ssl.truststore.certificates" if inline else "ssl.truststore.location"
     try:
         if inline or _is_pem(values, "truststore"):
-            certificates = wrapped(inline) if inline else _read(key, location).decode("ascii", errors="replace")
+            # Bundles of authorities have their names beside them, in any language.
+            certificates = wrapped(inline) if inline else _read(key, location).decode("ascii", errors="ignore")
         else:
             certificates = read_trust_store(
                 _read(key, location), location, _password(values, "ssl.truststore.password")
@@ -165,7 +216,7 @@ def _load_chain(context: ssl.SSLContext, key: str, pem: bytes, password: str | N
 def _load_file(context: ssl.SSLContext, key: str, path: str, password: str | None, *, is_encrypted: bool) -> None:
     try:
         context.load_cert_chain(path, password=lambda: password or "")
-    except (ssl.SSLError, ValueError) as error:
+    except (OSError, ValueError) as error:  # SSLError, and a file that is gone meanwhile
         wrong = "; is ssl.key.password right?" if is_encrypted else ""
         raise ConfigError(key, f"{key} has no key and certificate in PEM: {_reason(error)}{wrong}") from None
 

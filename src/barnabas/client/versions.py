@@ -162,6 +162,13 @@ RELEASES: Mapping[str, str] = MappingProxyType(
         "UpdateRaftVoter": "3.9",
         "ShareGroupHeartbeat": "4.0, in early access",
         "ShareGroupDescribe": "4.0, in early access",
+        "ShareFetch": "4.0, in early access",
+        "ShareAcknowledge": "4.0, in early access",
+        "StreamsGroupHeartbeat": "4.1, in early access",
+        "StreamsGroupDescribe": "4.1, in early access",
+        "DescribeShareGroupOffsets": "4.1, as a preview",
+        "AlterShareGroupOffsets": "4.1, as a preview",
+        "DeleteShareGroupOffsets": "4.1, as a preview",
     }
 )
 """The Kafka version that introduced an API, for APIs that old brokers still in use lack."""

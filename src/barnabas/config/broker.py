@@ -913,6 +913,8 @@ barnabas.quota.memory.max.bytes long 16777216 low >=0
     Memory for the clients that quotas are counted for; those that were silent for longest are forgotten beyond it.
 barnabas.fetch.session.max.partitions long 1000000 low >=0
     Maximum number of partitions in all fetch sessions; a fetcher beyond it gets no session.
+barnabas.share.session.max.partitions long 1000000 low >=0
+    Maximum number of partitions in all share sessions; a member beyond it gets SHARE_SESSION_LIMIT_REACHED.
 barnabas.groups.max.count int 250000 low >=0
     Maximum number of groups that a broker coordinates; new ones beyond it are refused.
 barnabas.groups.max.member.bytes long 268435456 low >=0

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import mul
 from typing import Any, TypeVar
 
-from barnabas.steps import Slices, mapped
+from barnabas.steps import Slices, stepwise
 
 T = TypeVar("T")
 
+_BUCKETS_PER_STEP = 1000
 _MIN_CAPACITY = 16
 _UNITS_AT_ONCE = 64
 _POWERS = [pow(31, _UNITS_AT_ONCE - 1 - index, 1 << 32) for index in range(_UNITS_AT_ONCE)]
@@ -56,12 +57,29 @@ def hash_order(
     return sorted(given, key=lambda name: _spread(hash_of(name)) & mask)
 
 
-def hash_order_in_slices(names: Iterable[str]) -> Slices[list[str]]:
-    """Return `hash_order` of names that a client has sent, however many: the hashes are computed in slices."""
-    given = list(names)
-    mask = _capacity(len(given), _MIN_CAPACITY) - 1
-    buckets = yield from mapped(lambda name: _spread(text_hash(name)) & mask, given)
-    return [given[index] for index in sorted(range(len(given)), key=buckets.__getitem__)]
+def hash_order_in_slices(names: Iterable[T], *, hash_of: Callable[[Any], int] = text_hash) -> Slices[list[T]]:
+    """Return `hash_order` of names that a client has sent, however many, in slices: they go through the table itself."""
+    given: list[T] = []
+    for some in stepwise(names):
+        given += some
+        yield
+    table: list[list[T] | None] = [None] * _capacity(len(given), _MIN_CAPACITY)
+    mask = len(table) - 1
+    for some in stepwise(given):
+        for name in some:
+            slot = _spread(hash_of(name)) & mask
+            bucket = table[slot]
+            if bucket is None:
+                table[slot] = [name]
+            else:
+                bucket.append(name)
+        yield
+    ordered: list[T] = []
+    for buckets in stepwise(table, _BUCKETS_PER_STEP):
+        for bucket in buckets:
+            ordered += bucket or ()
+        yield
+    return ordered
 
 
 def _spread(value: int) -> int:

@@ -23,7 +23,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from barnabas.console import changes, entrance
-from barnabas.console.errors import EXPECTED, RefusedError, problem_of
+from barnabas.console.errors import RefusedError, expected, is_refusal, problem_of
 from barnabas.console.forms import read_form
 from barnabas.console.history import LakeReader
 from barnabas.console.links import Links
@@ -37,6 +37,7 @@ from barnabas.console.pages import (
     overview,
     reassignments,
     records,
+    rehearsal,
     topics,
     transactions,
 )
@@ -55,6 +56,7 @@ PAGES: Final[Mapping[str, PageFunction]] = {
     **records.PAGES,
     **groups.PAGES,
     **brokers.PAGES,
+    **rehearsal.PAGES,
     **reassignments.PAGES,
     **access.PAGES,
     **metadata.PAGES,
@@ -87,7 +89,7 @@ class Console:
         self.settings = settings
         self.templates: jinja2.Environment = environment()
         self.sessions, self.attempts = Sessions(), Attempts()
-        self.links, self.live = Links(), Live()
+        self.links, self.live = Links(), Live(settings.patience_s)
         self.lake = None if settings.lake is None else LakeReader(settings.lake)
         self.streams = 0
         self.is_closing = False
@@ -117,11 +119,17 @@ class Console:
         return Visit(request, self.settings, self.templates, self.live, session, entry, link, self.lake)
 
     def forget_gone(self) -> None:
-        """Close clients, and forget answers, of principals that have no session any more."""
+        """Close clients, and forget answers, of principals that have no session any more, and those that nobody uses."""
         self.live.forget(self.links.keep_only(self.sessions.principals()))
 
     def error_page(self, request: Request, status: int, message: str) -> Response:
-        values = {"status": status, "message": message, "theme": request.cookies.get("theme", "")}
+        referrer, own = request.headers.get("referer", ""), str(request.base_url)
+        values = {
+            "status": status,
+            "message": message,
+            "theme": request.cookies.get("theme", ""),
+            "back": entrance.local(f"/{referrer.removeprefix(own)}") if referrer.startswith(own) else None,
+        }
         return HTMLResponse(self.templates.get_template("error.html").render(values), status)
 
     def begin_closing(self) -> None:
@@ -198,9 +206,9 @@ async def _answered(console: Console, request: Request, answer: Callable[[], Awa
         return entrance.login_needed(console, request, needed.entry)
     except RefusedError as error:
         return console.error_page(request, error.status, str(error))
-    except EXPECTED as error:
-        return console.error_page(request, 502, problem_of(error))
-    except Exception:
+    except Exception as error:
+        if (known := expected(error)) is not None:
+            return console.error_page(request, 409 if is_refusal(known) else 502, problem_of(known))
         _log.exception("%s %s failed", request.method, request.url.path)
         return console.error_page(request, 500, "this console has failed: its log has the reason")
 
@@ -218,16 +226,17 @@ async def _events(console: Console, request: Request) -> Response:
         if console.streams >= MAX_STREAMS:
             raise RefusedError(503, "too many pages are open: this one is not kept up to date")
         keys = [each for each in visit.query("keys").split(",") if each]
-        return StreamingResponse(_stream(console, visit, keys), media_type="text/event-stream")
+        shown_ms = [int(each) for each in visit.query("shown").split(",") if each.isdecimal()][: len(keys)]
+        return StreamingResponse(_stream(console, visit, keys, shown_ms), media_type="text/event-stream")
 
     return await _answered(console, request, answer)
 
 
-async def _stream(console: Console, visit: Visit, keys: list[str]) -> AsyncIterator[str]:
-    """Yield an event for each new answer, at most one in a second."""
+async def _stream(console: Console, visit: Visit, keys: list[str], shown_ms: list[int]) -> AsyncIterator[str]:
+    """Yield an event for each new answer, at most one in a second, and one if there are answers that the page does not have."""
     console.streams += 1
     try:
-        with console.live.watch(visit.link.key, keys) as event:
+        with console.live.watch(visit.link.key, keys, shown_ms) as event:
             if event is None:
                 yield "event: gone\ndata: {}\n\n"
                 return

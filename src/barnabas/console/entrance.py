@@ -67,14 +67,14 @@ def routes(console: Console) -> list[Route]:
 
     async def token_form(request: Request) -> Response:
         fields = await form_fields(request)
-        return await enter(request, fields.get("token", "").strip(), _local(fields.get("next", "/")))
+        return await enter(request, fields.get("token", "").strip(), local(fields.get("next", "/")))
 
     async def login_form(request: Request) -> Response:
         fields = await form_fields(request)
         entry = console.settings.cluster(request.path_params["cluster"])
         if entry is None or not entry.requires_login:
             return console.error_page(request, 404, "there is no such login")
-        target = _local(fields.get("next", "/"))
+        target = local(fields.get("next", "/"))
         if not _is_private(console, request):
             return console.error_page(request, 403, NO_LOGIN_OVER_HTTP)
         peer = _peer(request)
@@ -168,10 +168,10 @@ def _peer(request: Request) -> str:
     return "" if request.client is None else request.client.host
 
 
-def _local(target: str) -> str:
+def local(target: str) -> str:
     """Return an address of this console: whatever leads elsewhere becomes the first page.
 
-    >>> _local("/c/a?q=1"), _local("//evil.example"), _local("https://evil.example")
+    >>> local("/c/a?q=1"), local("//evil.example"), local("https://evil.example")
     ('/c/a?q=1', '/', '/')
     """
     parts = urlsplit(target)

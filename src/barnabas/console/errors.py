@@ -23,6 +23,14 @@ EXPECTED = (
 """What a cluster or a connection may answer. Anything else is an error of the console."""
 
 
+def expected(error: BaseException) -> BaseException | None:
+    """Return an error that a cluster may answer, or the first one of questions that were asked together; None for others."""
+    if isinstance(error, BaseExceptionGroup):
+        found = [expected(each) for each in error.exceptions]
+        return None if None in found else found[0]
+    return error if isinstance(error, EXPECTED) else None
+
+
 def problem_of(error: BaseException) -> str:
     """Return an error as a sentence."""
     if isinstance(error, OperationError):
@@ -30,6 +38,11 @@ def problem_of(error: BaseException) -> str:
     if isinstance(error, KafkaError):
         return f"{error.code.name}: {error.message}"
     return str(error) or type(error).__name__
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Return whether the cluster has answered, and what was asked for is not there, not allowed or not possible."""
+    return isinstance(error, OperationError | KafkaError)
 
 
 class RefusedError(Exception):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import re
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from barnabas.operations.quantities import bytes_text, duration_text
 
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 UNKNOWN = "-"
 """What is not known, or not there."""
 
@@ -101,4 +103,29 @@ def query(**values: Any) -> str:
     return f"?{urlencode(given)}" if given else ""
 
 
-FILTERS = {each.__name__: each for each in (count, size, rate, duration, percent, utc, clock, ids, plural, segment)}
+def short_time(text: str) -> str:
+    """Format a time of a lake as other times are.
+
+    >>> short_time("2026-11-18T19:00:00.241Z"), is_time("2026-11-18T19:00:00.241Z"), is_time("orders")
+    ('2026-11-18 19:00:00Z', True, False)
+    """
+    return f"{text[:10]} {text[11:19]}Z"
+
+
+def is_time(text: str) -> bool:
+    return _TIME.fullmatch(text) is not None
+
+
+def plain(value: float) -> str:
+    """Format a number without a fraction that is zero.
+
+    >>> plain(50000000.0), plain(0.5)
+    ('50,000,000', '0.5')
+    """
+    return f"{value:,.0f}" if value == int(value) else f"{value:,}"
+
+
+FILTERS = {
+    each.__name__: each
+    for each in (count, size, rate, duration, percent, utc, clock, ids, plural, segment, short_time, is_time, plain)
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from urllib.parse import parse_qsl
@@ -12,6 +13,8 @@ from barnabas.console.errors import RefusedError
 from barnabas.console.security.sessions import Session
 
 MAX_FIELDS = 500
+MAX_INT16, MAX_INT32, MAX_INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
+_NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
 
 
 async def read_form(request: Request, session: Session) -> dict[str, str]:
@@ -44,9 +47,24 @@ def checked() -> Iterator[None]:
         raise RefusedError(400, str(error)) from None
 
 
-def whole_number(form: Mapping[str, str], name: str) -> int | None:
-    """Return the number of a field, None if it is empty. Raises RefusedError."""
+def whole_number(form: Mapping[str, str], name: str, *, most: int = MAX_INT32) -> int | None:
+    """Return the number of a field, None if it is empty. Raises RefusedError, also if the protocol has no room for it."""
     text = form.get(name, "").strip()
-    if text and not (text.isascii() and text.isdecimal()):
-        raise RefusedError(400, f"{name.replace('_', ' ')} must be a number")
-    return int(text) if text else None
+    if not text:
+        return None
+    with checked():
+        number = parse_number(text, name.replace("_", " "))
+    if not 0 <= number <= most:
+        raise RefusedError(400, f"{name.replace('_', ' ')} must be a number from 0 to {most:,}")
+    return number
+
+
+def parse_number(text: str, name: str) -> int:
+    """Parse a whole number, which may have a sign. Raises ValueError with the name of its field.
+
+    >>> parse_number("-12", "the shift")
+    -12
+    """
+    if not _NUMBER.fullmatch(text.strip()):
+        raise ValueError(f"{name} must be a number" + (f", not {text.strip()!r}" if text.strip() else ""))
+    return int(text)

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple, TypeVar
 from barnabas.client.cluster import Cluster
 from barnabas.console.security.sessions import Login
 from barnabas.console.settings import ClusterEntry
+from barnabas.metadata.as_of import AsOf
+from barnabas.metadata.image import MetadataImage
 from barnabas.operations.metadata_following import MetadataFollower
 
 T = TypeVar("T")
@@ -26,6 +28,8 @@ NOBODY = ""
 MAX_LINKS = 200
 MAX_AT_ONCE = 4
 """Questions to one cluster at the same time, for one principal."""
+MAX_IDLE_S = 600.0
+"""A client that nobody has used for so long is closed, and forgets what it knows of the metadata."""
 _WINDOW_S = 60.0
 _MAX_COUNTED = 10_000
 
@@ -35,6 +39,14 @@ class LinkKey(NamedTuple):
 
     cluster: str
     principal: str
+
+
+class Past(NamedTuple):
+    """The metadata of a cluster at a moment, and when it was read, in seconds of the monotonic clock."""
+
+    moment: AsOf
+    image: MetadataImage
+    read_s: float
 
 
 class ClientThread:
@@ -84,8 +96,11 @@ class Link:
         self._at_once = asyncio.Semaphore(MAX_AT_ONCE)
         self._requests: deque[float] = deque(maxlen=_MAX_COUNTED)
         self.requests = 0
+        self.used_s = time.monotonic()
         self.follower: MetadataFollower | None = None
         """Follows the metadata log for this principal, once a page needs it."""
+        self.past: Past | None = None
+        """The last moment of the metadata that was looked at."""
 
     async def ask(self, question: Callable[[Cluster], Awaitable[T]], *, is_waiting: bool = True) -> T:
         """Return the answer to a question. It waits while too many others are asked, unless it is a small one."""
@@ -94,6 +109,7 @@ class Link:
             async with self._at_once if is_waiting else nullcontext():
                 return await question(await self._connected())
 
+        self.used_s = time.monotonic()
         return await self._thread.run(answer())
 
     async def stream(self, question: Callable[[Cluster], AsyncIterator[T]]) -> AsyncIterator[T]:
@@ -113,6 +129,7 @@ class Link:
 
         try:
             while (part := await self._thread.run(following())) is not nothing:
+                self.used_s = time.monotonic()
                 yield part
         finally:
             await asyncio.shield(self._thread.run(end()))
@@ -174,8 +191,13 @@ class Links:
         return found
 
     def keep_only(self, principals: set[tuple[str, str]]) -> list[LinkKey]:
-        """Close the clients of principals that no session has any more, and return their keys."""
-        gone = [key for key in self._links if key.principal != NOBODY and tuple(key) not in principals]
+        """Close the clients of principals that no session has any more, and idle ones, and return their keys."""
+        now_s = time.monotonic()
+        gone = [
+            key
+            for key, link in self._links.items()
+            if (key.principal != NOBODY and tuple(key) not in principals) or now_s - link.used_s > MAX_IDLE_S
+        ]
         for key in gone:
             self._drop(key)
         return gone

@@ -14,10 +14,11 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from barnabas.client.cluster import Cluster
-from barnabas.console.errors import EXPECTED, problem_of
+from barnabas.console.errors import expected, is_refusal, problem_of
 from barnabas.console.links import Link, LinkKey
 
 T = TypeVar("T")
@@ -28,8 +29,6 @@ _MAX_SHARE = 10
 """A cluster is busy with one question for at most a tenth of the time, unless that needs a longer pause than the next ones."""
 MAX_PAUSE_S = 60.0
 MAX_PAUSE_AFTER_ERROR_S = 15.0
-PATIENCE_S = 15.0
-"""A page waits so long for an answer; later it is brought up to date."""
 STALE_S = 120.0
 """An older answer is not shown any more while a new one is fetched."""
 
@@ -41,7 +40,8 @@ class Question(Generic[T]):
     name: str
     ask: Callable[[Cluster], Awaitable[T]]
     every_s: float = 10.0
-    patience_s: float = PATIENCE_S
+    patience_s: float | None = None
+    """How long a page waits for the answer, if not as long as for others."""
     combine: Callable[[T | None, T], T] | None = None
     """Makes the value to show of the last one and the new one, for rates and trends."""
     is_signal: bool = False
@@ -55,6 +55,8 @@ class Answer(NamedTuple, Generic[T]):
     problem: str | None
     at_s: float
     key: str
+    is_refused: bool = False
+    """Whether the problem is what the cluster has answered: it is not there, not allowed or not possible."""
 
 
 @dataclass(slots=True)
@@ -64,8 +66,11 @@ class _Entry:
     value: Any = None
     has_value: bool = False
     problem: str | None = None
+    is_refused: bool = False
     at_s: float = 0.0
     """When the value was fetched, in seconds since 1970."""
+    began_s: float = float("-inf")
+    """When the cluster was last asked."""
     asked_s: float = float("-inf")
     took_s: float = 0.0
     is_expired: bool = False
@@ -83,7 +88,8 @@ class _Entry:
 class Live:
     """The answers."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience_s: float = 5.0) -> None:
+        self._patience_s = patience_s
         self._entries: OrderedDict[tuple[LinkKey, str], _Entry] = OrderedDict()
 
     async def answer(self, link: Link, question: Question[T]) -> Answer[T]:
@@ -100,32 +106,37 @@ class Live:
         if entry.is_expired or age_s > entry.pause_s or (entry.problem and entry.asking is None and age_s > 1):
             asking = self._ask(entry)
             if not entry.has_value or entry.is_expired or age_s > STALE_S:
-                await asyncio.wait([asking], timeout=question.patience_s)
-        return Answer(entry.value if entry.has_value else None, entry.problem, entry.at_s, key)
+                patience_s = self._patience_s if question.patience_s is None else question.patience_s
+                # Counted from the beginning: each visit of a page would wait as long for an answer that takes minutes.
+                await asyncio.wait([asking], timeout=max(0.0, patience_s - (time.monotonic() - entry.began_s)))
+        value = entry.value if entry.has_value else None
+        return Answer(value, entry.problem, entry.at_s, key, entry.is_refused)
 
     def _ask(self, entry: _Entry) -> asyncio.Task[None]:
         if entry.asking is None:
+            entry.began_s = time.monotonic()
             entry.asking = asyncio.create_task(self._fetch(entry))
         return entry.asking
 
     async def _fetch(self, entry: _Entry) -> None:
-        entry.is_expired, began_s = False, time.monotonic()
+        entry.is_expired = False
         before, had_value, had_problem = entry.value, entry.has_value, entry.problem is not None
         is_signal = entry.question.is_signal
         try:
             value = await entry.link.ask(entry.question.ask, is_waiting=not is_signal)
             if entry.question.combine is not None:
-                value = entry.question.combine(entry.value, value)
+                value = await asyncio.to_thread(entry.question.combine, entry.value, value)  # pages go on meanwhile
             entry.value = value
             entry.has_value, entry.problem, entry.at_s = True, None, time.time()
-        except EXPECTED as error:
-            entry.problem = problem_of(error)
-        except Exception:
-            _log.exception("the question %s failed", entry.question.name)
-            entry.problem = "this console failed to ask: its log has the reason"
+        except Exception as error:
+            entry.problem, entry.is_refused = "this console failed to ask: its log has the reason", False
+            if (known := expected(error)) is not None:
+                entry.problem, entry.is_refused = problem_of(known), is_refusal(known)
+            else:
+                _log.exception("the question %s failed", entry.question.name)
         finally:
             entry.asked_s, entry.asking = time.monotonic(), None
-            entry.took_s = entry.asked_s - began_s
+            entry.took_s = entry.asked_s - entry.began_s
         if is_signal:
             has_problem = entry.problem is not None
             if had_problem == has_problem and (not had_value or before == entry.value):
@@ -146,16 +157,23 @@ class Live:
     # --- watching
 
     @contextmanager
-    def watch(self, link_key: LinkKey, keys: Iterable[str]) -> Iterator[asyncio.Event | None]:
-        """Keep these answers up to date. Yields an event that is set by each new one, or None if one is not known any more."""
+    def watch(
+        self, link_key: LinkKey, keys: Iterable[str], shown_ms: Iterable[int] = ()
+    ) -> Iterator[asyncio.Event | None]:
+        """Keep these answers up to date. Yields an event that is set by each new one, or None if one is not known any more.
+
+        `shown_ms` are the times of the answers that the page has. The event is set already if there is a newer one.
+        """
         wanted = [self._entries.get((link_key, key)) for key in keys]
         found = [each for each in wanted if each is not None]
         if len(found) < len(wanted):
             yield None
             return
         event = asyncio.Event()
-        for entry in found:
+        for entry, at_ms in zip_longest(found, shown_ms):
             entry.watchers.add(event)
+            if at_ms is not None and int(entry.at_s * 1000) > at_ms and not entry.question.is_signal:
+                event.set()
             if entry.polling is None:
                 entry.polling = asyncio.create_task(self._poll(entry))
         try:

@@ -28,6 +28,8 @@ class ClusterEntry:
     arguments: tuple[str, ...] = ()
     declared: tuple[Path, ...] = ()
     """Files that declare the cluster. Differences are shown as drift."""
+    audit_logs: tuple[Path, ...] = ()
+    """Audit logs of its controllers, which say who made a change."""
 
     @property
     def requires_login(self) -> bool:
@@ -73,6 +75,10 @@ class ConsoleSettings:
     certificate: Path | None = None
     key: Path | None = None
     lake: Path | None = None
+    report: Path | None = None
+    """The directory of a report on the lake."""
+    patience_s: float = 5.0
+    """How long a page waits for an answer that nobody has asked for before."""
 
     def __post_init__(self) -> None:
         for entry in self.clusters:

@@ -6,10 +6,11 @@ both with the principal of the session.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlencode
 
 import jinja2
 from starlette.requests import Request
@@ -20,6 +21,7 @@ from barnabas.console import formats
 from barnabas.console.errors import RefusedError
 from barnabas.console.history import LakeReader
 from barnabas.console.links import Link
+from barnabas.console.listing import ListPage, page_of
 from barnabas.console.live import Answer, Live, Question
 from barnabas.console.security.sessions import Session
 from barnabas.console.settings import ClusterEntry, ConsoleSettings
@@ -32,6 +34,7 @@ T = TypeVar("T")
 LIVE_HEADER = "x-console-live"
 """Sent by the script of a page that asks for its own content again."""
 MAX_FIELD_LENGTH = 100_000
+MAX_WAIT_S = 120.0
 RUNNING: Question[frozenset[int]] = Question("running brokers", running_brokers, 3, patience_s=0, is_signal=True)
 """Asked often by every page that is open, so that a cluster or a broker that dies or returns is seen within seconds."""
 
@@ -110,6 +113,15 @@ class Visit:
         login = self.session.logins.get(self.entry.name)
         return None if login is None else login.user
 
+    def listed(self, rows: Iterable[T], name: str = "page") -> ListPage[T]:
+        """Return the part of a list that the address asks for. A page with two lists gives them different names."""
+        return page_of(list(rows), self.number(name, 1, least=1), name)
+
+    def other_page(self, page: ListPage[Any], number: int) -> str:
+        """Return the query of this address for another page of a list."""
+        kept = [(name, text) for name, text in self.request.query_params.multi_items() if text and name != page.name]
+        return f"?{urlencode([*kept, (page.name, number)])}"
+
     # --- asking
 
     async def ask(self, question: Question[T]) -> Answer[T]:
@@ -119,6 +131,10 @@ class Visit:
         if self._running is None:
             self._running = await self.live.answer(self.link, RUNNING)
         return answer
+
+    async def once(self, question: Question[T]) -> Answer[T]:
+        """Return the shared answer to a question that takes long, and which the page does not follow. It waits for it."""
+        return await self.live.answer(self.link, replace(question, patience_s=MAX_WAIT_S))
 
     async def now(self, ask: Callable[[Cluster], Awaitable[T]]) -> T:
         """Ask the cluster for this visit alone. Raises the errors of the cluster."""
@@ -135,8 +151,9 @@ class Visit:
         signals = [] if self._running is None else [self._running]
         # That nothing answers is said once.
         told = signals if signals and signals[0].problem else self._answers
-        problems = list(dict.fromkeys(each.problem for each in told if each.problem))
+        problems = dict.fromkeys((each.problem, each.is_refused) for each in told if each.problem)
         oldest_s = min((each.at_s for each in self._answers if each.at_s), default=None)
+        followed = {each.key: int(each.at_s * 1000) for each in (*self._answers, *signals)}
         everything = {
             **values,
             "title": title,
@@ -145,12 +162,13 @@ class Visit:
             "base": self.base,
             "allow_changes": self.settings.allow_changes,
             "has_lake": self.settings.lake is not None,
-            "problems": problems,
+            "problems": list(problems),
             "asked_at": oldest_s,
-            "live_keys": ",".join(dict.fromkeys(each.key for each in (*self._answers, *signals))),
+            "live_keys": ",".join(followed),
+            "live_shown": ",".join(map(str, followed.values())),
             "theme": self.request.cookies.get("theme", ""),
             "is_live": LIVE_HEADER in self.request.headers,
         }
         if status == 200 and problems and not any(each.at_s for each in self._answers):
-            status = 503
+            status = 404 if all(is_refused for _, is_refused in problems) else 503
         return HTMLResponse(self.templates.get_template(template).render(everything), status)

@@ -13,12 +13,13 @@ from typing import Final, NamedTuple
 from barnabas.config.server_config import ServerConfig
 from barnabas.controller.heartbeats import BrokerState, next_state
 from barnabas.controller.operation_size import Versioned, check_size
-from barnabas.controller.partition_change import PartitionChanges, select
+from barnabas.controller.partition_change import PartitionChanges
 from barnabas.controller.situation import Situation
 from barnabas.metadata.brokers import Broker
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.versions import KRAFT_VERSION, METADATA_VERSION
 from barnabas.replicated.decision import Result
+from barnabas.steps import Slices
 from barnabas.wire import ErrorCode, KafkaError, Uuid
 from barnabas.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from barnabas.wire.messages.broker_registration import BrokerRegistrationRequest
@@ -68,7 +69,7 @@ def check_broker_epoch(image: MetadataImage, broker_id: int, broker_epoch: int) 
 # --- registration
 
 
-def register(situation: Situation, request: BrokerRegistrationRequest, version: int) -> Result[int]:
+def register(situation: Situation, request: BrokerRegistrationRequest, version: int) -> Slices[Result[int]]:
     """Register a broker and return its epoch. The same incarnation updates its registration and keeps the epoch.
 
     Another incarnation is rejected while the previous one has a valid session. It starts fenced and outside every ISR.
@@ -98,7 +99,7 @@ def register(situation: Situation, request: BrokerRegistrationRequest, version: 
     else:
         stored_epoch = _NONE_BEFORE if existing is None else existing.epoch
         is_clean = version >= 3 and stored_epoch == request.previous_broker_epoch
-        records += _stopped(situation, request.broker_id, is_clean)
+        records += yield from _stopped(situation, request.broker_id, is_clean)
         record.broker_epoch = situation.next_offset
     # Last: if a failure keeps only this record from being written, the broker registers again.
     records.append((record, situation.metadata_version.register_broker_record_version))
@@ -198,29 +199,29 @@ def _check_feature(name: str, level: int, low: int, high: int) -> None:
         )
 
 
-def _stopped(situation: Situation, broker_id: int, is_clean: bool) -> list[Versioned]:
+def _stopped(situation: Situation, broker_id: int, is_clean: bool) -> Slices[list[Versioned]]:
     """Return the partition changes after the previous incarnation of a broker has stopped."""
     changes, topics = PartitionChanges(situation), situation.image.topics
-    in_isr = select(topics, lambda partition: broker_id in partition.isr)
+    in_isr = yield from topics.select(lambda partition: broker_id in partition.isr)
     if is_clean or not situation.image.is_elr_enabled:
-        return list(changes.updates(in_isr, removed=broker_id))
-    in_elr = select(topics, lambda partition: broker_id in partition.elr)
-    return [
-        *changes.updates(in_isr, uncleanly_stopped=broker_id),
-        *changes.updates(in_elr, uncleanly_stopped=broker_id),
-    ]
+        return (yield from changes.updates(in_isr, removed=broker_id))
+    in_elr = yield from topics.select(lambda partition: broker_id in partition.elr)
+    records = yield from changes.updates(in_isr, uncleanly_stopped=broker_id)
+    records += yield from changes.updates(in_elr, uncleanly_stopped=broker_id)
+    return records
 
 
-def unregister(situation: Situation, broker_id: int) -> Result[None]:
+def unregister(situation: Situation, broker_id: int) -> Slices[Result[None]]:
     """Remove a broker. If it is still running, it registers again after its next heartbeat fails."""
     broker = situation.image.brokers.get(broker_id)
     if broker is None:
         message = f"Broker ID {broker_id} is not currently registered"
         raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, message)
     changes, topics = PartitionChanges(situation), situation.image.topics
-    in_isr = select(topics, lambda partition: broker_id in partition.isr)
-    in_elr = select(topics, lambda partition: broker_id in partition.elr)
-    records = [*changes.updates(in_isr, removed=broker_id), *changes.updates(in_elr, removed=broker_id)]
+    in_isr = yield from topics.select(lambda partition: broker_id in partition.isr)
+    in_elr = yield from topics.select(lambda partition: broker_id in partition.elr)
+    records = yield from changes.updates(in_isr, removed=broker_id)
+    records += yield from changes.updates(in_elr, removed=broker_id)
     records.append((UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch), 0))
     check_size(records)
     return Result(records, None)
@@ -257,7 +258,7 @@ def register_controller(situation: Situation, request: ControllerRegistrationReq
 # --- heartbeats and sessions
 
 
-def heartbeat(situation: Situation, request: BrokerHeartbeatRequest) -> Result[Heartbeat]:
+def heartbeat(situation: Situation, request: BrokerHeartbeatRequest) -> Slices[Result[Heartbeat]]:
     """Record a heartbeat, and fence, unfence or shut down the broker, as requested and allowed."""
     image, heartbeats = situation.image, situation.heartbeats
     broker = check_broker_epoch(image, request.broker_id, request.broker_epoch)
@@ -266,13 +267,13 @@ def heartbeat(situation: Situation, request: BrokerHeartbeatRequest) -> Result[H
     records: list[Versioned] = []
     if state is not current:
         if state is BrokerState.UNFENCED:
-            records += _unfence(situation, broker)
+            records += yield from _unfence(situation, broker)
         elif state is BrokerState.CONTROLLED_SHUTDOWN:
-            records += _begin_controlled_shutdown(situation, broker)
+            records += yield from _begin_controlled_shutdown(situation, broker)
         else:
-            records += _fence(situation, broker)
+            records += yield from _fence(situation, broker)
     if situation.metadata_version.is_directory_assignment_supported:
-        records += _take_offline(situation, broker, request.offline_log_dirs)
+        records += yield from _take_offline(situation, broker, request.offline_log_dirs)
     if situation.metadata_version.is_cordoned_log_dirs_supported:
         records += _cordon(broker, request.cordoned_log_dirs)
     is_caught_up = offset >= heartbeats.session(broker).registration_offset
@@ -285,7 +286,7 @@ def session_check_ms(config: ServerConfig) -> int:
     return config.get_int("broker.session.timeout.ms") // _CHECKS_PER_SESSION
 
 
-def fence_stale_brokers(situation: Situation) -> Result[Silence | None]:
+def fence_stale_brokers(situation: Situation) -> Slices[Result[Silence | None]]:
     """Fence the broker whose session expired first. Unless it returns None, it must be called again at once.
 
     One broker at a time, so that each election takes the previous fencing into account. Called every `session_check_ms`.
@@ -298,29 +299,31 @@ def fence_stale_brokers(situation: Situation) -> Result[Silence | None]:
     broker_id, session = expired
     broker = situation.image.brokers.get(broker_id)
     is_current = broker is not None and broker.epoch == session.epoch and not broker.fenced
-    records = _fence(situation, broker) if broker is not None and is_current else []
+    records = (yield from _fence(situation, broker)) if broker is not None and is_current else []
     heartbeats.forget(broker_id)
     silent_ms = now_ms - (session.contact_ms or now_ms)
     return Result(records, Silence(broker_id, session.epoch, silent_ms, is_current))
 
 
-def _fence(situation: Situation, broker: Broker) -> list[Versioned]:
+def _fence(situation: Situation, broker: Broker) -> Slices[list[Versioned]]:
     broker_id = broker.broker_id
-    in_isr = select(situation.image.topics, lambda partition: broker_id in partition.isr)
+    in_isr = yield from situation.image.topics.select(lambda partition: broker_id in partition.isr)
     change = BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker.epoch, fenced=_FENCE)
-    return [*PartitionChanges(situation).updates(in_isr, removed=broker_id), (change, 0)]
+    records = yield from PartitionChanges(situation).updates(in_isr, removed=broker_id)
+    return [*records, (change, 0)]
 
 
-def _unfence(situation: Situation, broker: Broker) -> list[Versioned]:
+def _unfence(situation: Situation, broker: Broker) -> Slices[list[Versioned]]:
     change = BrokerRegistrationChangeRecord(broker_id=broker.broker_id, broker_epoch=broker.epoch, fenced=_UNFENCE)
-    leaderless = situation.image.topics.leaderless()
-    return [(change, 0), *PartitionChanges(situation).updates(leaderless, added=broker.broker_id)]
+    leaderless = yield from situation.image.topics.leaderless()
+    records = yield from PartitionChanges(situation).updates(leaderless, added=broker.broker_id)
+    return [(change, 0), *records]
 
 
-def _begin_controlled_shutdown(situation: Situation, broker: Broker) -> list[Versioned]:
+def _begin_controlled_shutdown(situation: Situation, broker: Broker) -> Slices[list[Versioned]]:
     broker_id = broker.broker_id
-    in_isr = select(situation.image.topics, lambda partition: broker_id in partition.isr)
-    records = list(PartitionChanges(situation).updates(in_isr, removed=broker_id))
+    in_isr = yield from situation.image.topics.select(lambda partition: broker_id in partition.isr)
+    records = yield from PartitionChanges(situation).updates(in_isr, removed=broker_id)
     if broker.in_controlled_shutdown:
         return records
     change = BrokerRegistrationChangeRecord(
@@ -329,18 +332,19 @@ def _begin_controlled_shutdown(situation: Situation, broker: Broker) -> list[Ver
     return [(change, 1), *records]
 
 
-def _take_offline(situation: Situation, broker: Broker, offline: Iterable[Uuid]) -> list[Versioned]:
+def _take_offline(situation: Situation, broker: Broker, offline: Iterable[Uuid]) -> Slices[list[Versioned]]:
     """Remove replicas in newly failed directories from the ISR."""
     failed = set(offline) & set(broker.log_dirs)
     if not failed:
         return []
-    lost = select(situation.image.topics, lambda partition: not failed.isdisjoint(partition.directories))
+    lost = yield from situation.image.topics.select(lambda partition: not failed.isdisjoint(partition.directories))
     change = BrokerRegistrationChangeRecord(
         broker_id=broker.broker_id,
         broker_epoch=broker.epoch,
         log_dirs=[directory for directory in broker.log_dirs if directory not in failed],
     )
-    return [*PartitionChanges(situation).updates(lost, removed=broker.broker_id), (change, 2)]
+    records = yield from PartitionChanges(situation).updates(lost, removed=broker.broker_id)
+    return [*records, (change, 2)]
 
 
 def _cordon(broker: Broker, cordoned: list[Uuid] | None) -> list[Versioned]:

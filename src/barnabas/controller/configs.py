@@ -27,6 +27,7 @@ from barnabas.wire import ErrorCode, KafkaError, Message
 from barnabas.wire.records.metadata import ClearElrRecord, ConfigRecord
 
 MAX_RECORDS: Final = 10_000
+TOO_MANY: Final = "Unable to perform excessively large batch operation."
 MAX_VALUE_LENGTH: Final = 0x7FFF
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
 CORDONED_LOG_DIRS: Final = "cordoned.log.dirs"
@@ -105,7 +106,7 @@ def _alter_each(
     if situation.image.is_elr_enabled:
         records += _clear_elr(records)
     if len(records) > MAX_RECORDS:
-        raise KafkaError(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, TOO_MANY)
     return Result([] if validate_only else records, outcome)
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from barnabas.controller.leader_choice import Election
 from barnabas.controller.operation_size import Versioned, check_size
-from barnabas.controller.partition_change import PartitionChanges, select
+from barnabas.controller.partition_change import PartitionChanges
 from barnabas.controller.situation import Situation
 from barnabas.metadata.topics import NO_LEADER, Topic
 from barnabas.replicated.decision import Result
@@ -55,6 +55,7 @@ def elect(
             elected.append((topic.name, (yield from _elect_all(changes, topic, kind, records))))
     else:
         for name, indexes in wanted:
+            yield
             rows: list[tuple[int, KafkaError | None]] = []
             for index in indexes:
                 rows.append((index, _elect(changes, name, topics.get(name), index, kind, records)))
@@ -104,7 +105,8 @@ def balance_leaders(situation: Situation) -> Slices[Result[bool]]:
     records: list[Versioned] = []
     if situation.config.get_bool("auto.leader.rebalance.enable"):
         changes = PartitionChanges(situation)
-        for topic, index, _ in select(situation.image.topics, lambda p: p.leader != p.preferred_leader):
+        elsewhere = yield from situation.image.topics.select(lambda p: p.leader != p.preferred_leader)
+        for topic, index, _ in elsewhere:
             yield
             built = changes.begin(topic, index, Election.PREFERRED).build()
             if built is not None:
@@ -121,7 +123,7 @@ def elect_unclean_leaders(situation: Situation) -> Slices[Result[bool]]:
     """
     records: list[Versioned] = []
     changes = PartitionChanges(situation)
-    for topic, index, _ in situation.image.topics.leaderless():
+    for topic, index, _ in (yield from situation.image.topics.leaderless()):
         yield
         if changes.rules_of(topic).is_unclean_election_enabled:
             _elect(changes, topic.name, topic, index, ElectionType.UNCLEAN, records)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from barnabas.config.hash_order import hash_order
+from barnabas.config.hash_order import hash_order, hash_order_in_slices
 from barnabas.config.resolve import Layers, broker_value
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.controller.configs import MIN_INSYNC_REPLICAS
@@ -28,6 +28,7 @@ from barnabas.metadata.versions import (
     metadata_version,
 )
 from barnabas.replicated.decision import Result
+from barnabas.steps import Slices
 from barnabas.wire import ErrorCode, KafkaError, Message
 from barnabas.wire.records.metadata import ConfigRecord, FeatureLevelRecord, NoOpRecord
 
@@ -57,11 +58,12 @@ SHOWN_ORDER: Final = tuple(hash_order(SUPPORTED))
 """The order in which Kafka shows features, which is that of a hash table."""
 
 
-def update(situation: Situation, updates: Mapping[str, Update], validate_only: bool) -> Result[None]:
+def update(situation: Situation, updates: Mapping[str, Update], validate_only: bool) -> Slices[Result[None]]:
     """Set these levels. Raises KafkaError if one of them is not possible."""
-    proposed = {**situation.image.features, **{name: each.level for name, each in updates.items()}}
+    proposed = {**situation.image.features, **{name: updates[name].level for name in SUPPORTED if name in updates}}
     records: list[tuple[Message, int]] = []
-    for name in hash_order(updates):
+    for name in (yield from hash_order_in_slices(updates)):
+        yield
         _check(situation, name, updates[name])
         if name == KRAFT_VERSION:
             # Adds a record whose commit can be awaited, because the level itself is not in the image.

@@ -88,17 +88,24 @@ class Heartbeats:
 
     def expired(self, monotonic_ms: int, timeout_ms: int) -> tuple[int, Session] | None:
         """Return the broker whose session expired first, or None. One that waits for an answer is not silent."""
-        silent = [
+        silent = self._longest_silent()
+        if silent is None or silent[0] + timeout_ms >= monotonic_ms:
+            return None
+        return silent[1], self.sessions[silent[1]]
+
+    def next_expiry_ms(self, timeout_ms: int) -> int | None:
+        """Return when the next session expires if its broker stays silent, or None if none can."""
+        silent = self._longest_silent()
+        return None if silent is None else silent[0] + timeout_ms + 1
+
+    def _longest_silent(self) -> tuple[int, int] | None:
+        """Return the time of the last contact, and the id, of the broker that has been silent for longest."""
+        contacts = (
             (session.contact_ms, broker_id)
             for broker_id, session in self.sessions.items()
-            if session.contact_ms is not None
-            and session.contact_ms + timeout_ms < monotonic_ms
-            and not self._unanswered[broker_id, session.epoch]
-        ]
-        if not silent:
-            return None
-        _, broker_id = min(silent)
-        return broker_id, self.sessions[broker_id]
+            if session.contact_ms is not None and not self._unanswered[broker_id, session.epoch]
+        )
+        return min(contacts, default=None)
 
     # --- updates when a heartbeat is received and answered, and when sessions are checked
 

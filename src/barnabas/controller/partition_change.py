@@ -6,7 +6,7 @@ the end of a reassignment follow the same rules whatever the cause. The cause is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from barnabas.config import resolve
@@ -27,9 +27,9 @@ from barnabas.metadata.topics import (
     Partition,
     Topic,
     TopicPartition,
-    Topics,
 )
 from barnabas.metadata.versions import MetadataVersion
+from barnabas.steps import Slices
 from barnabas.wire import Uuid
 from barnabas.wire.records.metadata import PartitionChangeRecord
 
@@ -262,8 +262,8 @@ class PartitionChanges:
         removed: int = NO_LEADER,
         added: int = NO_LEADER,
         uncleanly_stopped: int = NO_LEADER,
-    ) -> Iterator[Versioned]:
-        """Yield the changes when a broker is removed, added, or has lost data that it had not flushed.
+    ) -> Slices[list[Versioned]]:
+        """Return the changes when a broker is removed, added, or has lost data that it had not flushed.
 
         The image still shows the broker's old state: a removed broker can no longer lead, and an added one already can.
         """
@@ -272,13 +272,16 @@ class PartitionChanges:
         def may_lead(replica: int) -> bool:
             return replica not in (removed, uncleanly_stopped) and (replica == added or is_active(image, replica))
 
+        records: list[Versioned] = []
         for topic, partition_id, partition in partitions:
+            yield
             change = self.begin(topic, partition_id, may_lead=may_lead)
             change.uncleanly_stopped = uncleanly_stopped
             change.isr = [replica for replica in partition.isr if replica not in (removed, uncleanly_stopped)]
             built = change.build()
             if built is not None:
-                yield built
+                records.append(built)
+        return records
 
 
 def has_online_directory(image: MetadataImage, broker_id: int, directory: Uuid | None) -> bool:
@@ -287,12 +290,3 @@ def has_online_directory(image: MetadataImage, broker_id: int, directory: Uuid |
     if broker is None or directory is None or directory == LOST_DIR:
         return False
     return directory in (UNASSIGNED_DIR, MIGRATING_DIR) or not broker.log_dirs or directory in broker.log_dirs
-
-
-def select(topics: Topics, wanted: Callable[[Partition], bool]) -> Iterator[TopicPartition]:
-    """Yield the matching partitions, ordered by topic name. Visits every partition."""
-    for name in topics.names:
-        topic = topics.by_id[topics.ids[name]]
-        for partition_id, partition in enumerate(topic.partitions):
-            if wanted(partition):
-                yield TopicPartition(topic, partition_id, partition)

@@ -17,7 +17,7 @@ from barnabas.controller.topics import check_assignment
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.topics import Partition, Topic, TopicPartition
 from barnabas.replicated.decision import Result
-from barnabas.steps import Slices
+from barnabas.steps import Slices, stepwise
 from barnabas.wire import ErrorCode, KafkaError
 
 Target = tuple[int, Sequence[int] | None]
@@ -33,6 +33,7 @@ def alter(
     records: list[Versioned] = []
     altered: Altered = []
     for name, targets in wanted:
+        yield
         topic = situation.image.topics.get(name)
         rows: list[tuple[int, KafkaError | None]] = []
         for index, replicas in targets:
@@ -123,19 +124,23 @@ def ongoing(
 ) -> Slices[list[list[TopicPartition]]]:
     """Return the partitions being reassigned, grouped by topic: all, or only the wanted ones."""
     if wanted is None:
-        by_topic = groupby(image.topics.reassigning(), lambda each: each.topic.name)
+        by_topic = groupby((yield from image.topics.reassigning()), lambda each: each.topic.name)
         return [list(partitions) for _, partitions in by_topic]
     found = []
     for name, indexes in wanted:
         topic = image.topics.get(name)
-        partitions = [] if topic is None else _ongoing_of(topic, indexes)
+        partitions = [] if topic is None else (yield from _ongoing_of(topic, indexes))
         if partitions:
             found.append(partitions)
         yield
     return found
 
 
-def _ongoing_of(topic: Topic, indexes: Iterable[int]) -> list[TopicPartition]:
-    known = (index for index in indexes if 0 <= index < len(topic.partitions))
-    partitions = (TopicPartition(topic, index, topic.partitions[index]) for index in known)
-    return [each for each in partitions if each.partition.is_reassigning]
+def _ongoing_of(topic: Topic, indexes: Iterable[int]) -> Slices[list[TopicPartition]]:
+    found: list[TopicPartition] = []
+    for some in stepwise(indexes):
+        known = (index for index in some if 0 <= index < len(topic.partitions))
+        partitions = (TopicPartition(topic, index, topic.partitions[index]) for index in known)
+        found += [each for each in partitions if each.partition.is_reassigning]
+        yield
+    return found

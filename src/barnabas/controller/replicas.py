@@ -23,6 +23,7 @@ from barnabas.metadata.topics import (
     TopicPartition,
 )
 from barnabas.replicated.decision import Result
+from barnabas.steps import Slices
 from barnabas.wire import ErrorCode, KafkaError, Uuid
 from barnabas.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, AssignReplicasToDirsResponse
 from barnabas.wire.records.metadata import PartitionChangeRecord
@@ -53,14 +54,17 @@ Answers = list[tuple[Uuid, list[tuple[int, State | ErrorCode]]]]
 
 def alter(
     situation: Situation, broker_id: int, broker_epoch: int, wanted: Iterable[tuple[Uuid, Sequence[Proposal]]]
-) -> Result[Answers]:
+) -> Slices[Result[Answers]]:
     """Return the partitions of each topic, with their new state or the error."""
     check_broker_epoch(situation.image, broker_id, broker_epoch)
     changes = PartitionChanges(situation)
     records: list[Versioned] = []
     answers: Answers = []
     for topic_id, proposals in wanted:
-        rows = [(each.partition_id, _alter_one(changes, broker_id, topic_id, each, records)) for each in proposals]
+        rows = []
+        for each in proposals:
+            yield
+            rows.append((each.partition_id, _alter_one(changes, broker_id, topic_id, each, records)))
         answers.append((topic_id, rows))
     return Result(records, answers)
 
@@ -138,7 +142,7 @@ def _state(partition: Partition, record: PartitionChangeRecord | None) -> State:
 
 def assign_to_directories(
     situation: Situation, request: AssignReplicasToDirsRequest
-) -> Result[AssignReplicasToDirsResponse]:
+) -> Slices[Result[AssignReplicasToDirsResponse]]:
     """Record the directories of a broker's replicas. Those in failed directories leave the ISR at once."""
     if not situation.metadata_version.is_directory_assignment_supported:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "Directory assignment is not supported yet.")
@@ -155,6 +159,7 @@ def assign_to_directories(
             row = AssignReplicasToDirsResponse.TopicData(topic_id=asked.topic_id)
             rows.topics.append(row)
             for partition in asked.partitions:
+                yield
                 index = partition.partition_index
                 found = _find_replica(situation.image, broker_id, asked.topic_id, index)
                 error = found if isinstance(found, ErrorCode) else ErrorCode.NONE
@@ -166,7 +171,7 @@ def assign_to_directories(
                 records += _assign(changes, broker_id, found, directory.id)
                 if not is_online:
                     lost[asked.topic_id, index] = found
-    records += changes.updates(lost.values(), removed=broker_id)
+    records += yield from changes.updates(lost.values(), removed=broker_id)
     return Result(records, response)
 
 

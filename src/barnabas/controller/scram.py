@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Final
 
 from barnabas.config.hash_order import hash_order_in_slices
@@ -33,7 +34,7 @@ def alter(
     situation: Situation, deletions: Iterable[Deletion], upsertions: Iterable[Upsertion]
 ) -> Slices[Result[dict[str, KafkaError | None]]]:
     """Return the error or None for each user: first deletions, then upsertions, then errors."""
-    accepted, errors = yield from _judge(situation, [*deletions, *upsertions])
+    accepted, errors = yield from _judge(situation, chain(deletions, upsertions))
     records: list[tuple[Message, int]] = []
     rows: dict[str, KafkaError | None] = {}
     for kind in (Deletion, Upsertion):

@@ -6,15 +6,17 @@ synonyms the most specific source wins (this node's config, then the cluster-wid
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
 from barnabas.config import topic
 from barnabas.config.definitions import Definition, Synonym, Value
+from barnabas.config.hash_order import hash_order_in_slices
 from barnabas.config.resolve import ConfigSource, Layers, topic_defaults
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.controller.configs import MAX_VALUE_LENGTH, MIN_INSYNC_REPLICAS, layers_of
 from barnabas.controller.situation import Situation
+from barnabas.steps import Slices, stepwise
 from barnabas.wire import ErrorCode, KafkaError, Message
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from barnabas.wire.records.metadata import ClearElrRecord, ConfigRecord
@@ -33,15 +35,24 @@ class TopicConfigs:
         self._inherited: Mapping[str, ShownConfig] | None = None
         self._shared: list[ShownConfig] = []
 
-    def accept(self, given: Iterable[CreateTopicsRequest.CreatableTopicConfig]) -> dict[str, str]:
+    def accept(self, given: Sequence[CreateTopicsRequest.CreatableTopicConfig]) -> Slices[dict[str, str]]:
         """Return the configs by name; the last one wins if a name is repeated. Raises INVALID_CONFIG."""
-        nulls = [each.name for each in given if each.value is None]
+        configs: dict[str, str] = {}
+        nulls: list[str] = []
+        for some in stepwise(given):
+            nulls += [each.name for each in some if each.value is None]
+            configs.update((each.name, each.value) for each in some if each.value is not None)
+            if some[-1] is not given[-1]:
+                yield
         if nulls:
             text = f"Null value not supported for topic configs: {','.join(nulls)}"
             raise KafkaError(ErrorCode.INVALID_CONFIG, text)
-        configs = {each.name: each.value for each in given if each.value is not None}
         if not configs:
             return {}
+        if len(configs) > len(topic.definitions()):
+            for name in (yield from hash_order_in_slices(configs)):
+                if name not in topic.definitions():
+                    topic.validate({name: ""})
         if any(len(value) > MAX_VALUE_LENGTH for value in configs.values()):
             raise KafkaError(
                 ErrorCode.INVALID_CONFIG,

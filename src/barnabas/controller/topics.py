@@ -24,6 +24,7 @@ from barnabas.wire.messages.create_partitions import CreatePartitionsRequest, Cr
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from barnabas.wire.records.metadata import PartitionRecord, RemoveTopicRecord, TopicRecord
 
+_MAX_SORTED = 1000  # replicas of one partition
 MAX_PARTITIONS_PER_REQUEST: Final = 10_000
 
 _DEFAULT: Final = -1  # use the configured number of partitions or replicas
@@ -77,7 +78,7 @@ def create(
 
     Rows of `describable` topics have the effective configs and the numbers of partitions and replicas.
     """
-    _refuse_too_many(situation, topics)
+    yield from _refuse_too_many(situation, topics)
     configs, cluster = TopicConfigs(situation), _Cluster(situation)
     counter = ChargeCounter(quota)
     records: list[tuple[Message, int]] = []
@@ -94,9 +95,11 @@ def create(
     return Result([] if validate_only else records, Charged(rows, counter.charge))
 
 
-def _refuse_too_many(situation: Situation, topics: Iterable[CreateTopicsRequest.CreatableTopic]) -> None:
+def _refuse_too_many(situation: Situation, topics: Iterable[CreateTopicsRequest.CreatableTopic]) -> Slices[None]:
     total = 0
-    for topic in topics:
+    for number, topic in enumerate(topics, 1):
+        if number % ROWS_PER_STEP == 0:
+            yield
         if topic.assignments:
             total += len(topic.assignments)
         elif topic.num_partitions == _DEFAULT:
@@ -123,7 +126,7 @@ def _create_one(
     if colliding := image.topics.colliding(name):
         text = f"Topic '{name}' collides with existing topic: {colliding[0]}"
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, text)
-    settings = configs.accept(topic.configs)
+    settings = yield from configs.accept(topic.configs)
     if topic.assignments:
         assignment = yield from _manual_assignment(cluster, topic)
     else:
@@ -194,7 +197,8 @@ def _problem(image: MetadataImage, replicas: Sequence[int], replication_factor: 
     if not replicas:
         return "an empty replica list."
     before = None
-    for broker_id in sorted(replicas):
+    # More than there are brokers include an unknown one, or one twice, so that the others need not be looked at.
+    for broker_id in sorted(replicas[: max(len(image.brokers) + 1, _MAX_SORTED)]):
         if broker_id not in image.brokers:
             return f"broker {broker_id}, but no such broker is registered."
         if broker_id == before:

@@ -37,7 +37,7 @@ from barnabas.groups.migration import (
 )
 from barnabas.metadata.topics import Topics
 from barnabas.replicated.decision import Result
-from barnabas.steps import Slices
+from barnabas.steps import Slices, stepwise
 from barnabas.wire import ErrorCode, KafkaError, MalformedError
 from barnabas.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from barnabas.wire.messages.join_group import JoinGroupResponse
@@ -48,7 +48,7 @@ NOT_GIVEN = -1
 
 def join(
     group: ConsumerGroup, request: Join, new_member_id: str, situation: ConsumerSituation
-) -> Decided[JoinGroupResponse]:
+) -> Slices[Decided[JoinGroupResponse]]:
     """Handle the JoinGroup of a member that is new or joins again."""
     settings = situation.settings
     if not settings.can_migrate:
@@ -60,7 +60,7 @@ def join(
     is_unknown = request.member_id == UNKNOWN_MEMBER_ID
     member_id = new_member_id if is_unknown else request.member_id
     check_size(group, member_id, settings)
-    _check_protocols(group, member_id, request)
+    yield from _check_protocols(group, member_id, request)
     if request.needs_known_member_id and is_unknown and request.group_instance_id is None:
         return Result((), Outcome(join_failed(ErrorCode.MEMBER_ID_REQUIRED, member_id)))
     draft = Draft(group, situation)
@@ -74,12 +74,12 @@ def join(
     updated = _updated(member, request, subscription)
     names_changed = draft.update_member(member, updated)
     changed = draft.update_regex(member, updated) is not RegexUpdate.NO_CHANGE or names_changed
-    draft.update_epoch(member, updated, bump=changed)
+    yield from draft.update_epoch(member, updated, bump=changed)
     owned = _owned(subscription, situation.metadata.topics)
     if may_downgrade_with(group, group.static_member(request.group_instance_id), settings):
-        return _join_and_downgrade(draft, updated, owned, subscription_changed=changed)
-    target_epoch, target = draft.update_target(member, updated)
-    updated = draft.reconcile(updated, target_epoch, target, owned, subscription_changed=changed)
+        return (yield from _join_and_downgrade(draft, updated, owned, subscription_changed=changed))
+    target_epoch, target = yield from draft.update_target(member, updated)
+    updated = yield from draft.reconcile(updated, target_epoch, target, owned, subscription_changed=changed)
     draft.timers += (
         TimerChange(updated.member_id, Timer.JOIN),
         TimerChange(updated.member_id, Timer.SESSION, request.session_timeout_ms),
@@ -90,16 +90,20 @@ def join(
 
 def _join_and_downgrade(
     draft: Draft, updated: Member, owned: Owned, *, subscription_changed: bool
-) -> Decided[JoinGroupResponse]:
+) -> Slices[Decided[JoinGroupResponse]]:
     """Let the last member of the consumer protocol join with the classic one: the group becomes a classic group."""
     group = draft.group
     rebalance = group.assignment_epoch < draft.group_epoch
     if not rebalance:
         target = group.target(updated.member_id, updated.instance_id)
-        updated = draft.reconcile(
+        updated = yield from draft.reconcile(
             updated, group.assignment_epoch, target, owned, subscription_changed=subscription_changed
         )
-    return downgrade(group, (), updated, _joined(updated), draft.situation, rebalance=rebalance, records=draft.records)
+    return (
+        yield from downgrade(
+            group, (), updated, _joined(updated), draft.situation, rebalance=rebalance, records=draft.records
+        )
+    )
 
 
 def _joined(member: Member) -> JoinGroupResponse:
@@ -112,11 +116,14 @@ def _joined(member: Member) -> JoinGroupResponse:
     )
 
 
-def _check_protocols(group: ConsumerGroup, member_id: str, request: Join) -> None:
+def _check_protocols(group: ConsumerGroup, member_id: str, request: Join) -> Slices[None]:
     """Check that all classic members support one of its protocols. Raises INCONSISTENT_GROUP_PROTOCOL."""
-    names = {name for name, _ in request.protocols}
-    classic = [member.classic for member in group.members.values() if member.classic is not None]
-    supported = [name for name in names if all(name in dict(known.protocols) for known in classic)]
+    supported = {name for name, _ in request.protocols}
+    for some in stepwise(group.members.values()):
+        yield
+        for member in some:
+            if member.classic is not None:
+                supported.intersection_update([name for name, _ in member.classic.protocols])
     if request.protocol_type != CONSUMER_PROTOCOL or not supported:
         message = f"Member {member_id}'s protocols are not supported."
         raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, message)
@@ -268,7 +275,7 @@ def leave(
             errors.append(ErrorCode.NONE)
         except KafkaError as error:
             errors.append(error.code)
-    return fence(group, leaving, errors, situation)
+    return (yield from fence(group, leaving, errors, situation))
 
 
 def _leaving(group: ConsumerGroup, leaver: Leaver) -> Member:

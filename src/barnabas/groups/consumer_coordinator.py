@@ -137,7 +137,7 @@ class ConsumerCoordinator:
         is_leaving = request.member_epoch in (LEAVE_EPOCH, STATIC_LEAVE_EPOCH)
         new_member_id = str(random_uuid(self._random))
 
-        def decide(head: GroupsImage) -> Decided[ConsumerGroupHeartbeatResponse]:
+        def decide(head: GroupsImage) -> Slices[Decided[ConsumerGroupHeartbeatResponse]]:
             group, situation = shard.group(head, request.group_id), self._situation(shard, head, request.group_id)
             if is_leaving:
                 return consumer_heartbeat.leave(group, request, situation)
@@ -154,7 +154,7 @@ class ConsumerCoordinator:
             metadata,
             self.settings(group_id),
             self._scheduler.now_ms(),
-            partial(self._hashes.of_group, image=metadata),
+            partial(self._hashes.of_group_in_slices, image=metadata),
             is_checked,
             group_id in shard.consumer.resolving,
             self._new_topics_version,
@@ -166,7 +166,7 @@ class ConsumerCoordinator:
         """Handle the JoinGroup of a classic member to a consumer group that is not empty."""
         new_member_id = str(random_uuid(self._random))
 
-        def decide(head: GroupsImage) -> Decided[JoinGroupResponse]:
+        def decide(head: GroupsImage) -> Slices[Decided[JoinGroupResponse]]:
             situation = self._situation(shard, head, group_id)
             return consumer_classic_members.join(_consumer_group(head, group_id), request, new_member_id, situation)
 
@@ -211,22 +211,23 @@ class ConsumerCoordinator:
         decide: Callable[[GroupsImage], Decided[R] | Slices[Decided[R]]],
         may_describe: Callable[[str], bool] | None = None,
     ) -> R:
+        response = await self._decide_soon(shard, group_id, decide, may_describe)
+        await self._shards.wait_committed(shard)
+        return response
+
+    async def _decide_soon(
+        self,
+        shard: Shard,
+        group_id: str,
+        decide: Callable[[GroupsImage], Decided[R] | Slices[Decided[R]]],
+        may_describe: Callable[[str], bool] | None = None,
+    ) -> R:
+        """Decide, and apply the outcome, without waiting for the commit."""
+
         def follow(outcome: Outcome[R]) -> None:
             self._follow(shard, group_id, outcome, may_describe)
 
         outcome = await self._shards.write_soon(shard, decide, follow)
-        await self._shards.wait_committed(shard)
-        return outcome.response
-
-    def _decide_nowait(
-        self,
-        shard: Shard,
-        group_id: str,
-        decide: Callable[[GroupsImage], Decided[R]],
-        may_describe: Callable[[str], bool] | None = None,
-    ) -> R:
-        outcome = self._shards.write_nowait(shard, decide)
-        self._follow(shard, group_id, outcome, may_describe)
         return outcome.response
 
     def _answer(
@@ -282,18 +283,27 @@ class ConsumerCoordinator:
     def _woken(self, shard: Shard) -> None:
         """Fence the members whose timers are over."""
         state = shard.consumer
-        for key, deadline in state.take_due(self._steady_ms()):
-            self._expire(shard, key, deadline)
+        due = state.take_due(self._steady_ms())
+        if due:
+            self._start(self._expire(shard, due))
         groups = shard.machine.head.groups
         for group_id in [group_id for group_id in state.checked if group_id not in groups]:
             del state.checked[group_id]
         state.find_earliest()
         self._schedule(shard)
 
-    def _expire(self, shard: Shard, key: TimerKey, deadline: Deadline) -> None:
+    async def _expire(self, shard: Shard, due: Sequence[tuple[TimerKey, Deadline]]) -> None:
+        """Fence members one after another, in slices: all members of a large group may be gone at once."""
+        for key, deadline in due:
+            if not shard.consumer.is_closed:
+                await self._expire_one(shard, key, deadline)
+
+    async def _expire_one(self, shard: Shard, key: TimerKey, deadline: Deadline) -> None:
         group_id, member_id, timer = key
 
-        def decide(head: GroupsImage) -> Decided[bool]:
+        def decide(head: GroupsImage) -> Slices[Decided[bool]]:
+            if key in shard.consumer.deadlines:
+                return Result((), Outcome(False))  # a request that came before has renewed it
             group = head.groups.get(group_id)
             member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
             if member is None or not isinstance(group, ConsumerGroup):
@@ -302,18 +312,20 @@ class ConsumerCoordinator:
                 return Result((), Outcome(False))
             situation = self._situation(shard, head, group_id)
             try:
-                return consumer_heartbeat.fence(group, [member], True, situation)
+                return (yield from consumer_heartbeat.fence(group, [member], True, situation))
             except KafkaError:  # the group cannot be downgraded, so it stays a consumer group
                 settings = situation.settings._replace(can_downgrade=False)
-                return consumer_heartbeat.fence(group, [member], True, situation._replace(settings=settings))
+                without = situation._replace(settings=settings)
+                return (yield from consumer_heartbeat.fence(group, [member], True, without))
 
         try:
-            if self._decide_nowait(shard, group_id, decide):
+            if await self._decide_soon(shard, group_id, decide):
                 _log.info("group %s: member %s was removed: its %s timer expired", group_id, member_id, timer.value)
         except KafkaError as error:
             _log.warning("group %s: member %s cannot be removed now: %s", group_id, member_id, error)
             again = TimerChange(member_id, timer, RETRY_MS, deadline.epoch)
             self._set_timer(shard, group_id, again)
+            self._schedule(shard)
 
     # --- regular expressions
 
@@ -336,13 +348,14 @@ class ConsumerCoordinator:
                 for pattern, topics in found.items()
             }
 
-            def decide(head: GroupsImage) -> Decided[None]:
+            def decide(head: GroupsImage) -> Slices[Decided[None]]:
                 group = head.groups.get(group_id)
                 if not isinstance(group, ConsumerGroup):
                     return Result((), Outcome(None))
-                return consumer_heartbeat.resolved(group, expressions, self._situation(shard, head, group_id))
+                situation = self._situation(shard, head, group_id)
+                return (yield from consumer_heartbeat.resolved(group, expressions, situation))
 
-            self._decide_nowait(shard, group_id, decide)
+            await self._decide_soon(shard, group_id, decide)
         except KafkaError as error:
             _log.warning("group %s: regular expressions cannot be resolved now: %s", group_id, error)
         finally:

@@ -25,6 +25,7 @@ from barnabas.groups.consumer_group import (
 from barnabas.groups.consumer_records import (
     Record,
     current_record,
+    current_record_in_slices,
     epoch_record,
     member_record,
     member_tombstones,
@@ -33,10 +34,11 @@ from barnabas.groups.consumer_records import (
     target_record,
 )
 from barnabas.groups.consumer_settings import ConsumerSettings
-from barnabas.groups.current_assignment import Owned, reconcile
+from barnabas.groups.current_assignment import Owned, reconcile_in_slices
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.pmap import PMap
 from barnabas.replicated.decision import Result
+from barnabas.steps import Slices, result_of
 from barnabas.wire import Uuid
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ class ConsumerSituation(NamedTuple):
     metadata: MetadataImage
     settings: ConsumerSettings
     now_ms: int
-    metadata_hash: Callable[[Iterable[str]], int]  # returns the hash of topics, given by name
+    metadata_hash: Callable[[Iterable[str]], int | Slices[int]]  # returns the hash of topics, given by name
     is_metadata_checked: bool = False  # the hash of the group was already compared with this metadata
     is_resolving: bool = False  # its regular expressions are being resolved
     new_topics_version: int = -1  # offset of the metadata in which topics were last created
@@ -178,13 +180,13 @@ class Draft:
 
     # --- the group epoch
 
-    def update_epoch(self, member: Member, updated: Member, *, bump: bool) -> None:
+    def update_epoch(self, member: Member, updated: Member, *, bump: bool) -> Slices[None]:
         """Bump the group epoch if `bump` is set or the subscribed topics changed."""
         if not bump and self.situation.is_metadata_checked:
             return
         group = self.group
-        subscriptions = self._subscriptions(member, updated)
-        metadata_hash = self.situation.metadata_hash(subscriptions)
+        subscriptions = yield from self._subscriptions(member, updated)
+        metadata_hash = yield from result_of(self.situation.metadata_hash(subscriptions))
         member_count = len(group.members)
         if updated.member_id not in group.members and updated.instance_id not in group.static_members:
             member_count += 1
@@ -196,20 +198,20 @@ class Draft:
         if group.has_subscription_metadata:
             self.records.append(subscription_metadata_tombstone(group.group_id))
 
-    def _subscriptions(self, member: Member, updated: Member) -> PMap[str, SubscriptionCount]:
+    def _subscriptions(self, member: Member, updated: Member) -> Slices[PMap[str, SubscriptionCount]]:
         group, pattern = self.group, member.pattern
-        subscriptions = subscriptions_with(group, member, updated)
+        subscriptions = yield from subscriptions_with(group, member, updated)
         if pattern is not None and pattern != updated.pattern and group.patterns.get(pattern) == 1:
             resolved = group.regular_expressions.get(pattern)
             if resolved is not None:
                 counts = SubscriptionCounts(subscriptions)
-                counts.regex(resolved.topics, -1)
-                subscriptions = counts.finish(subscriptions)
+                yield from counts.regex(resolved.topics, -1)
+                subscriptions = yield from counts.finish(subscriptions)
         return subscriptions
 
     # --- the target assignment
 
-    def update_target(self, member: Member, updated: Member) -> tuple[int, Assignment]:
+    def update_target(self, member: Member, updated: Member) -> Slices[tuple[int, Assignment]]:
         """Compute a new target if one is due.
 
         Returns the epoch of the target and the assignment of the member in it.
@@ -222,7 +224,7 @@ class Draft:
             homogeneous = is_homogeneous(group.patterns, group.subscriptions, len(group.members))
         wanted = target_assignment.preferred_assignor(group, member, updated)
         available = self.situation.settings.assignors
-        target = target_assignment.assign(
+        target = yield from target_assignment.assign(
             group,
             updated,
             self.group_epoch,
@@ -243,10 +245,10 @@ class Draft:
 
     def reconcile(
         self, member: Member, target_epoch: int, target: Assignment, owned: Owned | None, *, subscription_changed: bool
-    ) -> Member:
+    ) -> Slices[Member]:
         if not subscription_changed and member.is_reconciled_to(target_epoch):
             return member
-        updated = reconcile(
+        updated = yield from reconcile_in_slices(
             self.group,
             member,
             target_epoch,
@@ -256,7 +258,7 @@ class Draft:
             subscription_changed=subscription_changed,
         )
         if updated != member:
-            self.records.append(current_record(self.group.group_id, updated))
+            self.records.append((yield from current_record_in_slices(self.group.group_id, updated)))
             if updated.classic is None:
                 # A classic member has the timers JOIN and SYNC instead.
                 delay_ms = updated.rebalance_timeout_ms if updated.state is MemberState.UNREVOKED_PARTITIONS else None

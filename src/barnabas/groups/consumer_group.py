@@ -17,6 +17,7 @@ from barnabas.groups.assignors import Assignment
 from barnabas.groups.image import MEMBER_BYTES, CheckPartition, CommittedOffset, GroupType
 from barnabas.groups.regular_expressions import ResolvedRegularExpression
 from barnabas.metadata.pmap import PMap
+from barnabas.steps import Slices, at_once, stepwise
 from barnabas.wire import ErrorCode, KafkaError, Uuid
 
 if TYPE_CHECKING:
@@ -142,26 +143,32 @@ class SubscriptionCounts:
         self._counts = counts
         self._changed: dict[str, SubscriptionCount] = {}
 
-    def names(self, topics: Iterable[str], by: int) -> None:
-        for topic in topics:
-            count = self._count(topic)
-            self._changed[topic] = count._replace(by_name=max(count.by_name + by, 0))
+    def names(self, topics: Iterable[str], by: int) -> Slices[None]:
+        for some in stepwise(topics):
+            yield
+            for topic in some:
+                count = self._count(topic)
+                self._changed[topic] = SubscriptionCount(max(count.by_name + by, 0), count.by_regex)
 
-    def regex(self, topics: Iterable[str], by: int) -> None:
-        for topic in topics:
-            count = self._count(topic)
-            self._changed[topic] = count._replace(by_regex=max(count.by_regex + by, 0))
+    def regex(self, topics: Iterable[str], by: int) -> Slices[None]:
+        for some in stepwise(topics):
+            yield
+            for topic in some:
+                count = self._count(topic)
+                self._changed[topic] = SubscriptionCount(count.by_name, max(count.by_regex + by, 0))
 
     def _count(self, topic: str) -> SubscriptionCount:
         return self._changed.get(topic) or self._counts.get(topic, SubscriptionCount())
 
-    def finish(self, counts: PMap[str, SubscriptionCount]) -> PMap[str, SubscriptionCount]:
+    def finish(self, counts: PMap[str, SubscriptionCount]) -> Slices[PMap[str, SubscriptionCount]]:
         draft = counts.mutate()
-        for topic, count in self._changed.items():
-            if any(count):
-                draft[topic] = count
-            else:
-                draft.pop(topic, None)
+        for some in stepwise(self._changed.items()):
+            yield
+            for topic, count in some:
+                if any(count):
+                    draft[topic] = count
+                else:
+                    draft.pop(topic, None)
         return draft.finish()
 
 
@@ -328,6 +335,11 @@ def _epoch_name(member: Member) -> str:
 
 def with_member(group: ConsumerGroup, member: Member) -> ConsumerGroup:
     """Return the group with a new or changed member."""
+    return at_once(with_member_in_slices(group, member))
+
+
+def with_member_in_slices(group: ConsumerGroup, member: Member) -> Slices[ConsumerGroup]:
+    """Return `with_member`: a member may have thousands of topics and partitions."""
     old = group.members.get(member.member_id)
     static_members = group.static_members
     if member.instance_id is not None:
@@ -335,13 +347,18 @@ def with_member(group: ConsumerGroup, member: Member) -> ConsumerGroup:
     return group._replace(
         members=group.members.set(member.member_id, member),
         static_members=static_members,
-        subscriptions=subscriptions_with(group, old, member),
+        subscriptions=(yield from subscriptions_with(group, old, member)),
         patterns=patterns_with(group, old, member),
-        partition_epochs=_epochs_with(group.partition_epochs, old, member),
+        partition_epochs=(yield from _epochs_with(group.partition_epochs, old, member)),
     )
 
 
 def without_member(group: ConsumerGroup, member_id: str) -> ConsumerGroup:
+    return at_once(without_member_in_slices(group, member_id))
+
+
+def without_member_in_slices(group: ConsumerGroup, member_id: str) -> Slices[ConsumerGroup]:
+    """Return `without_member`."""
     old = group.members[member_id]
     static_members = group.static_members
     if old.instance_id is not None and static_members.get(old.instance_id) == member_id:
@@ -349,9 +366,9 @@ def without_member(group: ConsumerGroup, member_id: str) -> ConsumerGroup:
     return group._replace(
         members=group.members.delete(member_id),
         static_members=static_members,
-        subscriptions=subscriptions_with(group, old, None),
+        subscriptions=(yield from subscriptions_with(group, old, None)),
         patterns=patterns_with(group, old, None),
-        partition_epochs=_epochs_with(group.partition_epochs, old, None),
+        partition_epochs=(yield from _epochs_with(group.partition_epochs, old, None)),
     )
 
 
@@ -359,28 +376,38 @@ def with_regular_expression(
     group: ConsumerGroup, pattern: str, resolved: ResolvedRegularExpression | None
 ) -> ConsumerGroup:
     """Return the group after an expression was resolved, or without it if no member has it any more."""
+    return at_once(with_regular_expression_in_slices(group, pattern, resolved))
+
+
+def with_regular_expression_in_slices(
+    group: ConsumerGroup, pattern: str, resolved: ResolvedRegularExpression | None
+) -> Slices[ConsumerGroup]:
+    """Return `with_regular_expression`."""
     old = group.regular_expressions.get(pattern)
     counts = SubscriptionCounts(group.subscriptions)
     expressions = group.regular_expressions
     if old is not None:
-        counts.regex(old.topics, -1)
+        yield from counts.regex(old.topics, -1)
         expressions = expressions.delete(pattern)
     if resolved is not None:
-        counts.regex(resolved.topics, 1)
+        yield from counts.regex(resolved.topics, 1)
         expressions = expressions.set(pattern, resolved)
-    return group._replace(regular_expressions=expressions, subscriptions=counts.finish(group.subscriptions))
+    subscriptions = yield from counts.finish(group.subscriptions)
+    return group._replace(regular_expressions=expressions, subscriptions=subscriptions)
 
 
-def subscriptions_with(group: ConsumerGroup, old: Member | None, new: Member | None) -> PMap[str, SubscriptionCount]:
+def subscriptions_with(
+    group: ConsumerGroup, old: Member | None, new: Member | None
+) -> Slices[PMap[str, SubscriptionCount]]:
     """Return the subscriptions by name after the change of one member."""
     before = frozenset() if old is None else old.subscribed_topic_names
     after = frozenset() if new is None else new.subscribed_topic_names
     if before == after:
         return group.subscriptions
     counts = SubscriptionCounts(group.subscriptions)
-    counts.names(before, -1)
-    counts.names(after, 1)
-    return counts.finish(group.subscriptions)
+    yield from counts.names(before, -1)
+    yield from counts.names(after, 1)
+    return (yield from counts.finish(group.subscriptions))
 
 
 def patterns_with(group: ConsumerGroup, old: Member | None, new: Member | None) -> PMap[str, int]:
@@ -401,17 +428,21 @@ def patterns_with(group: ConsumerGroup, old: Member | None, new: Member | None) 
 
 def _epochs_with(
     epochs: PMap[tuple[Uuid, int], int], old: Member | None, new: Member | None
-) -> PMap[tuple[Uuid, int], int]:
+) -> Slices[PMap[tuple[Uuid, int], int]]:
     if old is not None and new is not None and _has_same(old, new):
         return epochs
     draft = epochs.mutate()
     if old is not None:
-        for key in _owned(old):
-            if draft.get(key) == old.member_epoch:  # otherwise another member owns it already
-                del draft[key]
+        for some in stepwise(_owned(old)):
+            yield
+            for key in some:
+                if draft.get(key) == old.member_epoch:  # otherwise another member owns it already
+                    del draft[key]
     if new is not None:
-        for key in _owned(new):
-            draft[key] = max(new.member_epoch, draft.get(key, new.member_epoch))
+        for some in stepwise(_owned(new)):
+            yield
+            for key in some:
+                draft[key] = max(new.member_epoch, draft.get(key, new.member_epoch))
     return draft.finish()
 
 

@@ -25,11 +25,11 @@ from barnabas.groups.consumer_group import (
     Member,
     PartitionEpochs,
     SubscriptionCounts,
-    without_member,
+    without_member_in_slices,
 )
 from barnabas.groups.consumer_records import (
     Record,
-    current_record,
+    current_record_in_slices,
     epoch_record,
     member_tombstones,
     regular_expression_record,
@@ -41,6 +41,7 @@ from barnabas.groups.hash_tables import name_order
 from barnabas.groups.image import Group, group_not_found
 from barnabas.groups.regular_expressions import UNRESOLVED, ResolvedRegularExpression
 from barnabas.replicated.decision import Result
+from barnabas.steps import Slices, result_of, stepwise
 from barnabas.wire import ErrorCode, KafkaError, Uuid
 from barnabas.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -97,13 +98,13 @@ def heartbeat(
     asker: Asker,
     new_member_id: str,
     situation: ConsumerSituation,
-) -> Decided[ConsumerGroupHeartbeatResponse]:
+) -> Slices[Decided[ConsumerGroupHeartbeatResponse]]:
     """Handle the heartbeat of a member that joins, stays, or changes its subscription.
 
     A member without an id gets `new_member_id`.
     """
     is_joining = request.member_epoch == JOIN_EPOCH
-    group, records, is_upgrade = _group_to_join(known, request.group_id, situation, is_joining=is_joining)
+    group, records, is_upgrade = yield from _group_to_join(known, request.group_id, situation, is_joining=is_joining)
     check_size(group, request.member_id, situation.settings)
     draft = Draft(group, situation, records)
     if is_upgrade:
@@ -114,10 +115,12 @@ def heartbeat(
     names_changed = draft.update_member(member, updated)
     regex = draft.update_regex(member, updated)
     # A new expression bumps the epoch later, when it is resolved.
-    draft.update_epoch(member, updated, bump=names_changed or regex is RegexUpdate.RESOLVED)
-    target_epoch, target = draft.update_target(member, updated)
+    yield from draft.update_epoch(member, updated, bump=names_changed or regex is RegexUpdate.RESOLVED)
+    target_epoch, target = yield from draft.update_target(member, updated)
     subscription_changed = names_changed or regex is not RegexUpdate.NO_CHANGE
-    updated = draft.reconcile(updated, target_epoch, target, owned, subscription_changed=subscription_changed)
+    updated = yield from draft.reconcile(
+        updated, target_epoch, target, owned, subscription_changed=subscription_changed
+    )
     draft.timers.append(TimerChange(updated.member_id, Timer.SESSION, situation.settings.session_timeout_ms))
     response = ConsumerGroupHeartbeatResponse(
         member_id=updated.member_id,
@@ -125,13 +128,13 @@ def heartbeat(
         heartbeat_interval_ms=situation.settings.heartbeat_interval_ms,
     )
     if is_joining or _is_full(request) or updated.assigned != member.assigned:
-        response.assignment = _assignment(updated.assigned)
+        response.assignment = yield from _assignment(updated.assigned)
     return draft.decided(response, is_upgrade=is_upgrade)
 
 
 def _group_to_join(
     known: AnyGroup | None, group_id: str, situation: ConsumerSituation, *, is_joining: bool
-) -> tuple[ConsumerGroup, Sequence[Record], bool]:
+) -> Slices[tuple[ConsumerGroup, Sequence[Record], bool]]:
     """Return the group, the records that make it a consumer group, and whether it had classic members."""
     if isinstance(known, ConsumerGroup):
         return known, (), False
@@ -143,7 +146,7 @@ def _group_to_join(
         raise not_a_consumer_group(group_id)
     if known.is_empty:
         return ConsumerGroup(group_id), list(known.tombstones(group_id)), False
-    group, records = migration.upgrade(known, situation)
+    group, records = yield from migration.upgrade(known, situation)
     return group, records, True
 
 
@@ -278,9 +281,12 @@ def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
     return request.rebalance_timeout_ms != NOT_GIVEN and is_subscribing and request.topic_partitions is not None
 
 
-def _assignment(assigned: PartitionEpochs) -> ConsumerGroupHeartbeatResponse.Assignment:
+def _assignment(assigned: PartitionEpochs) -> Slices[ConsumerGroupHeartbeatResponse.Assignment]:
     topic = ConsumerGroupHeartbeatResponse.TopicPartitions
-    rows = [topic(topic_id=topic_id, partitions=list(epochs)) for topic_id, epochs in assigned.items()]
+    rows = []
+    for some in stepwise(assigned.items()):
+        rows += [topic(topic_id=topic_id, partitions=list(epochs)) for topic_id, epochs in some]
+        yield
     return ConsumerGroupHeartbeatResponse.Assignment(topic_partitions=rows)
 
 
@@ -289,7 +295,7 @@ def _assignment(assigned: PartitionEpochs) -> ConsumerGroupHeartbeatResponse.Ass
 
 def leave(
     known: AnyGroup | None, request: ConsumerGroupHeartbeatRequest, situation: ConsumerSituation
-) -> Decided[ConsumerGroupHeartbeatResponse]:
+) -> Slices[Decided[ConsumerGroupHeartbeatResponse]]:
     """Handle the heartbeat of a member that leaves. A static member that leaves temporarily keeps its partitions."""
     if known is None:
         raise group_not_found(request.group_id)
@@ -297,37 +303,40 @@ def leave(
         raise not_a_consumer_group(request.group_id)
     response = ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
     if request.instance_id is None:
-        return fence(known, [known.member(request.member_id)], response, situation)
+        return (yield from fence(known, [known.member(request.member_id)], response, situation))
     member = known_static(known, request.member_id, request.instance_id)
     if request.member_epoch != STATIC_LEAVE_EPOCH:
-        return fence(known, [member], response, situation)
+        return (yield from fence(known, [member], response, situation))
     away = member._replace(
         member_epoch=STATIC_LEAVE_EPOCH,
         pending_revocation={},
         # Epoch 0: a member that joins with this instance may commit them in any epoch.
         assigned={topic_id: dict.fromkeys(epochs, 0) for topic_id, epochs in member.assigned.items()},
     )
-    return Result([current_record(known.group_id, away)], Outcome(response))
+    return Result([(yield from current_record_in_slices(known.group_id, away))], Outcome(response))
 
 
-def fence(group: ConsumerGroup, members: Iterable[Member], response: R, situation: ConsumerSituation) -> Decided[R]:
+def fence(
+    group: ConsumerGroup, members: Iterable[Member], response: R, situation: ConsumerSituation
+) -> Slices[Decided[R]]:
     """Remove members. If only classic members are left, the group is downgraded if the policy allows it."""
     leaving = list({member.member_id: member for member in members}.values())
     if not leaving:
         return Result((), Outcome(response))
     if migration.may_downgrade(group, leaving, situation.settings):
-        return migration.downgrade(group, leaving, None, response, situation, rebalance=True)
+        return (yield from migration.downgrade(group, leaving, None, response, situation, rebalance=True))
     records: list[Record] = []
     rest = group
     for member in leaving:
         records += member_tombstones(group.group_id, member.member_id)
-        rest = without_member(rest, member.member_id)
+        rest = yield from without_member_in_slices(rest, member.member_id)
     counts = SubscriptionCounts(rest.subscriptions)
     for pattern in name_order(sorted({member.pattern for member in leaving if member.pattern is not None})):
         if pattern not in rest.patterns:
             records.append(regular_expression_tombstone(group.group_id, pattern))
-            counts.regex(group.regular_expressions.get(pattern, UNRESOLVED).topics, -1)
-    metadata_hash = situation.metadata_hash(counts.finish(rest.subscriptions))
+            yield from counts.regex(group.regular_expressions.get(pattern, UNRESOLVED).topics, -1)
+    subscriptions = yield from counts.finish(rest.subscriptions)
+    metadata_hash = yield from result_of(situation.metadata_hash(subscriptions))
     records.append(epoch_record(group.group_id, group.group_epoch + 1, metadata_hash))
     timers = [TimerChange(member.member_id, timer) for member in leaving for timer in Timer]
     return Result(records, Outcome(response, timers))
@@ -338,7 +347,7 @@ def fence(group: ConsumerGroup, members: Iterable[Member], response: R, situatio
 
 def resolved(
     group: ConsumerGroup, expressions: Mapping[str, ResolvedRegularExpression], situation: ConsumerSituation
-) -> Decided[None]:
+) -> Slices[Decided[None]]:
     """Write the topics that regular expressions match. A change of them bumps the group epoch."""
     records: list[Record] = []
     counts = SubscriptionCounts(group.subscriptions)
@@ -349,10 +358,11 @@ def resolved(
         before, after = group.regular_expressions.get(pattern, UNRESOLVED), expressions[pattern]
         if before.topics != after.topics:
             bump = True
-            counts.regex(before.topics, -1)
-            counts.regex(after.topics, 1)
+            yield from counts.regex(before.topics, -1)
+            yield from counts.regex(after.topics, 1)
         records.append(regular_expression_record(group.group_id, pattern, after))
-    metadata_hash = situation.metadata_hash(counts.finish(group.subscriptions))
+    subscriptions = yield from counts.finish(group.subscriptions)
+    metadata_hash = yield from result_of(situation.metadata_hash(subscriptions))
     if not bump and metadata_hash == group.metadata_hash:
         return Result(records, Outcome(None))
     records.append(epoch_record(group.group_id, group.group_epoch + 1, metadata_hash))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from barnabas.groups.assignors import Assignment
-from barnabas.groups.hash_tables import timeline_order
+from barnabas.groups.hash_tables import timeline_order, timeline_order_in_slices
 from barnabas.groups.regular_expressions import ResolvedRegularExpression
 from barnabas.replicated.decision import KeyValue
+from barnabas.steps import Slices, at_once, mapped, stepwise
 from barnabas.wire import Message
 from barnabas.wire.records.group import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -82,10 +83,16 @@ def subscription_metadata_tombstone(group_id: str) -> Record:
 
 def target_record(group_id: str, member_id: str, assignment: Assignment) -> Record:
     """Return the record of the target assignment of a member, in the order of the assignor."""
-    topics = [
-        ConsumerGroupTargetAssignmentMemberValue.TopicPartition(topic_id=topic_id, partitions=list(partitions))
-        for topic_id, partitions in assignment.items()
-    ]
+    return at_once(target_record_in_slices(group_id, member_id, assignment))
+
+
+def target_record_in_slices(group_id: str, member_id: str, assignment: Assignment) -> Slices[Record]:
+    """Return `target_record`."""
+    row = ConsumerGroupTargetAssignmentMemberValue.TopicPartition
+    topics = []
+    for some in stepwise(assignment.items()):
+        yield
+        topics += [row(topic_id=topic_id, partitions=list(partitions)) for topic_id, partitions in some]
     key = ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)
     return _record(key, ConsumerGroupTargetAssignmentMemberValue(topic_partitions=topics))
 
@@ -103,23 +110,33 @@ def target_epoch_record(group_id: str, assignment_epoch: int, timestamp_ms: int)
 
 def current_record(group_id: str, member: Member) -> Record:
     """Return the record of the current assignment and state of a member."""
+    return at_once(current_record_in_slices(group_id, member))
+
+
+def current_record_in_slices(group_id: str, member: Member) -> Slices[Record]:
+    """Return `current_record`."""
     value = ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=member.member_epoch,
         previous_member_epoch=member.previous_member_epoch,
         state=member.state,
-        assigned_partitions=_with_epochs(member.assigned),
-        partitions_pending_revocation=_with_epochs(member.pending_revocation),
+        assigned_partitions=(yield from _with_epochs(member.assigned)),
+        partitions_pending_revocation=(yield from _with_epochs(member.pending_revocation)),
     )
     return _record(ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member.member_id), value)
 
 
-def _with_epochs(partitions: PartitionEpochs) -> list[ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions]:
-    return [
-        ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions(
-            topic_id=topic_id, partitions=list(epochs), assignment_epochs=list(epochs.values())
-        )
-        for topic_id, epochs in partitions.items()
-    ]
+def _with_epochs(
+    partitions: PartitionEpochs,
+) -> Slices[list[ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions]]:
+    row = ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions
+    rows = []
+    for some in stepwise(partitions.items()):
+        yield
+        rows += [
+            row(topic_id=topic_id, partitions=list(epochs), assignment_epochs=list(epochs.values()))
+            for topic_id, epochs in some
+        ]
+    return rows
 
 
 def _current_tombstone(group_id: str, member_id: str) -> Record:
@@ -154,12 +171,19 @@ def group_tombstones(group: ConsumerGroup, renamed: Mapping[str, str] | None = N
 
 def group_records(group: ConsumerGroup) -> list[Record]:
     """Return all records of a new group."""
+    return at_once(group_records_in_slices(group))
+
+
+def group_records_in_slices(group: ConsumerGroup) -> Slices[list[Record]]:
+    """Return `group_records`."""
     group_id = group.group_id
-    members: Iterable[Member] = [group.members[member_id] for member_id in timeline_order(group.members)]
-    return [
-        *(member_record(group_id, member) for member in members),
-        epoch_record(group_id, group.group_epoch, group.metadata_hash),
-        *(target_record(group_id, member.member_id, group.target(member.member_id)) for member in members),
-        target_epoch_record(group_id, group.assignment_epoch, group.assignment_timestamp_ms),
-        *(current_record(group_id, member) for member in members),
-    ]
+    members = [group.members[member_id] for member_id in (yield from timeline_order_in_slices(group.members))]
+    records = yield from mapped(lambda member: member_record(group_id, member), members)
+    records.append(epoch_record(group_id, group.group_epoch, group.metadata_hash))
+    for member in members:
+        target = group.target(member.member_id)
+        records.append((yield from target_record_in_slices(group_id, member.member_id, target)))
+    records.append(target_epoch_record(group_id, group.assignment_epoch, group.assignment_timestamp_ms))
+    for member in members:
+        records.append((yield from current_record_in_slices(group_id, member)))
+    return records

@@ -19,14 +19,15 @@ from barnabas.groups.consumer_group import (
     PartitionEpochs,
     assignment_bytes,
     expression_bytes,
-    with_member,
-    with_regular_expression,
-    without_member,
+    with_member_in_slices,
+    with_regular_expression_in_slices,
+    without_member_in_slices,
 )
-from barnabas.groups.hash_tables import HashTable, copied, number_hash, topic_order
+from barnabas.groups.hash_tables import HashTable, copied, number_hash, topic_order_in_slices
 from barnabas.groups.image import GroupsImage, RecordPosition, Replay
 from barnabas.groups.regular_expressions import ResolvedRegularExpression
-from barnabas.wire import Message
+from barnabas.steps import Slices, at_once, result_of, stepwise
+from barnabas.wire import Message, Uuid
 from barnabas.wire.records.group import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
@@ -44,22 +45,26 @@ from barnabas.wire.records.group import (
     ConsumerGroupTargetAssignmentMetadataValue,
 )
 
-Change = Callable[[ConsumerGroup, Any, Any], ConsumerGroup | None]
+Change = Callable[[ConsumerGroup, Any, Any], ConsumerGroup | Slices[ConsumerGroup] | None]
 
 
 def replayed(group: ConsumerGroup | None, key: Any, value: Any) -> ConsumerGroup | None:
     """Return a group after one of its records, or None if it does not exist then."""
+    return at_once(_replayed(group, key, value))
+
+
+def _replayed(group: ConsumerGroup | None, key: Any, value: Any) -> Slices[ConsumerGroup | None]:
     if group is None:
         if value is None:
             return None
         group = ConsumerGroup(key.group_id)
-    return _CHANGES[type(key)](group, key, value)
+    return (yield from result_of(_CHANGES[type(key)](group, key, value)))
 
 
-def _replay(image: GroupsImage, key: Any, value: Any, place: RecordPosition) -> GroupsImage:
+def _replay(image: GroupsImage, key: Any, value: Any, place: RecordPosition) -> Slices[GroupsImage]:
     known = image.groups.get(key.group_id)
     group = known if isinstance(known, ConsumerGroup) else None
-    changed = replayed(group, key, value)
+    changed = yield from _replayed(group, key, value)
     if changed is None:
         return image if group is None else image.with_group(key.group_id, None)
     if group is None:
@@ -96,9 +101,10 @@ def _subscription_metadata(
 
 def _member(
     group: ConsumerGroup, key: ConsumerGroupMemberMetadataKey, value: ConsumerGroupMemberMetadataValue | None
-) -> ConsumerGroup:
+) -> Slices[ConsumerGroup]:
     if value is None:
-        return without_member(group, key.member_id) if key.member_id in group.members else group
+        known = key.member_id in group.members
+        return (yield from without_member_in_slices(group, key.member_id)) if known else group
     classic = value.classic_member_metadata
     member = (group.members.get(key.member_id) or Member(key.member_id))._replace(
         instance_id=value.instance_id,
@@ -116,7 +122,7 @@ def _member(
             tuple((protocol.name, protocol.metadata) for protocol in classic.supported_protocols),
         ),
     )
-    return with_member(group, member)
+    return (yield from with_member_in_slices(group, member))
 
 
 def _target_epoch(
@@ -133,11 +139,14 @@ def _target(
     group: ConsumerGroup,
     key: ConsumerGroupTargetAssignmentMemberKey,
     value: ConsumerGroupTargetAssignmentMemberValue | None,
-) -> ConsumerGroup:
+) -> Slices[ConsumerGroup]:
     targets = group.target_assignment
     if value is not None:
-        found = {topic.topic_id: tuple(copied(number_hash, topic.partitions)) for topic in value.topic_partitions}
-        assignment = {topic_id: found[topic_id] for topic_id in topic_order(found)}
+        found: dict[Uuid, tuple[int, ...]] = {}
+        for some in stepwise(value.topic_partitions):
+            found |= ((topic.topic_id, tuple(copied(number_hash, topic.partitions))) for topic in some)
+            yield
+        assignment = {topic_id: found[topic_id] for topic_id in (yield from topic_order_in_slices(found))}
         return group._replace(target_assignment=targets.set(key.member_id, assignment))
     return group._replace(target_assignment=targets.delete(key.member_id)) if key.member_id in targets else group
 
@@ -146,7 +155,7 @@ def _current(
     group: ConsumerGroup,
     key: ConsumerGroupCurrentMemberAssignmentKey,
     value: ConsumerGroupCurrentMemberAssignmentValue | None,
-) -> ConsumerGroup:
+) -> Slices[ConsumerGroup]:
     member = group.members.get(key.member_id)
     if value is None:
         if member is None:
@@ -154,43 +163,42 @@ def _current(
         gone = member._replace(
             member_epoch=LEAVE_EPOCH, previous_member_epoch=LEAVE_EPOCH, assigned={}, pending_revocation={}
         )
-        return with_member(group, gone)
+        return (yield from with_member_in_slices(group, gone))
     known_states = (MemberState.STABLE, MemberState.UNREVOKED_PARTITIONS, MemberState.UNRELEASED_PARTITIONS)
-    return with_member(
-        group,
-        (member or Member(key.member_id))._replace(
-            member_epoch=value.member_epoch,
-            previous_member_epoch=value.previous_member_epoch,
-            state=MemberState(value.state) if value.state in known_states else MemberState.UNKNOWN,
-            assigned=_partition_epochs(value.assigned_partitions, value.member_epoch),
-            pending_revocation=_partition_epochs(value.partitions_pending_revocation, value.member_epoch),
-        ),
+    current = (member or Member(key.member_id))._replace(
+        member_epoch=value.member_epoch,
+        previous_member_epoch=value.previous_member_epoch,
+        state=MemberState(value.state) if value.state in known_states else MemberState.UNKNOWN,
+        assigned=(yield from _partition_epochs(value.assigned_partitions, value.member_epoch)),
+        pending_revocation=(yield from _partition_epochs(value.partitions_pending_revocation, value.member_epoch)),
     )
+    return (yield from with_member_in_slices(group, current))
 
 
 def _partition_epochs(
     topics: list[ConsumerGroupCurrentMemberAssignmentValue.TopicPartitions], member_epoch: int
-) -> PartitionEpochs:
+) -> Slices[PartitionEpochs]:
     found = {}
     for topic in topics:
+        yield
         epochs = topic.assignment_epochs
         if epochs is None or len(epochs) != len(topic.partitions):
             epochs = [max(member_epoch, 0)] * len(topic.partitions)  # records before Kafka 4.3 have no epochs
         by_partition = dict(zip(topic.partitions, epochs, strict=True))
         order = HashTable(number_hash, members=topic.partitions)
         found[topic.topic_id] = {partition: by_partition[partition] for partition in order}
-    return {topic_id: found[topic_id] for topic_id in topic_order(found)}
+    return {topic_id: found[topic_id] for topic_id in (yield from topic_order_in_slices(found))}
 
 
 def _regular_expression(
     group: ConsumerGroup,
     key: ConsumerGroupRegularExpressionKey,
     value: ConsumerGroupRegularExpressionValue | None,
-) -> ConsumerGroup:
+) -> Slices[ConsumerGroup]:
     resolved = (
         None if value is None else ResolvedRegularExpression(frozenset(value.topics), value.version, value.timestamp)
     )
-    return with_regular_expression(group, key.regular_expression, resolved)
+    return (yield from with_regular_expression_in_slices(group, key.regular_expression, resolved))
 
 
 _CHANGES: dict[type[Message], Change] = {

@@ -28,6 +28,8 @@ from barnabas.groups.image import Group, GroupMetadata, GroupsImage, GroupType
 from barnabas.groups.room import GroupRoom
 from barnabas.groups.shard import Shard
 from barnabas.groups.shards import TOPIC, Shards
+from barnabas.groups.share.coordinator import ShareGroupCoordinator
+from barnabas.groups.share.group import ShareGroup
 from barnabas.groups.streams.coordinator import StreamsCoordinator
 from barnabas.groups.streams.group import StreamsGroup
 from barnabas.metadata.image import MetadataImage
@@ -36,6 +38,7 @@ from barnabas.replicated.decision import Producer, Records, Result
 from barnabas.replicated.loop import Marker
 from barnabas.replicated.machines import MachineLog
 from barnabas.replicated.scheduler import Scheduler
+from barnabas.share_state.persister import Persister
 from barnabas.slices import waited
 from barnabas.steps import Slices, at_once, stepwise
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Uuid
@@ -73,6 +76,7 @@ class GroupCoordinator:
         scheduler: Scheduler,
         steady_ms: Callable[[], float],
         random: Random,
+        persister: Persister,
     ) -> None:
         self._config = config
         self._image = image
@@ -84,6 +88,7 @@ class GroupCoordinator:
         self.consumer = ConsumerCoordinator(
             self.shards, self.room, self._classic, config, image, scheduler, steady_ms, random
         )
+        self.share = ShareGroupCoordinator(self.shards, self.room, persister, config, image, scheduler, steady_ms)
         self.streams = StreamsCoordinator(self.shards, self.room, config, image, scheduler, steady_ms)
 
     # --- lifetime
@@ -98,6 +103,7 @@ class GroupCoordinator:
     def stop(self) -> None:
         self.machines.stop()
         self._classic.stop()
+        self.share.stop()
 
     def image_changed(
         self, old: MetadataImage, new: MetadataImage, touched: Collection[Uuid] | None = None
@@ -118,6 +124,7 @@ class GroupCoordinator:
     def _loaded(self, shard: Shard) -> None:
         self._classic.loaded(shard)
         self.consumer.loaded(shard)
+        self.share.loaded(shard)
         self.streams.loaded(shard)
         self._schedule_expiry(shard)
 
@@ -126,6 +133,7 @@ class GroupCoordinator:
             shard.expiry.cancel()
         self._classic.unloaded(shard)
         self.consumer.unloaded(shard)
+        self.share.unloaded(shard)
         self.streams.unloaded(shard)
 
     # --- finding
@@ -134,7 +142,7 @@ class GroupCoordinator:
         """Return the partition of `__consumer_offsets` that a group belongs to, on whatever node."""
         return self.shards.partition_for(group_id)
 
-    def committed_group(self, group_id: str) -> ClassicGroup | ConsumerGroup | StreamsGroup | None:
+    def committed_group(self, group_id: str) -> ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup | None:
         """Return a group that is committed, in its current state, or None."""
         shard = self.shards.of(group_id)
         return shard.group(shard.machine.image, group_id)
@@ -158,7 +166,7 @@ class GroupCoordinator:
         group = shard.machine.head.groups.get(group_id)
         future: asyncio.Future[JoinGroupResponse] = asyncio.get_running_loop().create_future()
         answer = partial(_set_result, future)
-        if isinstance(group, StreamsGroup) and not group.is_empty:
+        if isinstance(group, ShareGroup | StreamsGroup) and not group.is_empty:
             answer(join_failed(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
         elif isinstance(group, ConsumerGroup) and not group.is_empty:
             self.consumer.join(shard, group_id, request, answer)
@@ -277,7 +285,10 @@ class GroupCoordinator:
         for of_partition in by_partition.values():
             try:
                 shard = self.shards.of(of_partition[0])
-                found = yield from waited(self.shards.write(shard, partial(_delete_groups, shard, of_partition)))
+                failed = yield from self._delete_share_states(shard, of_partition)
+                rows += failed.items()
+                rest = [group_id for group_id in of_partition if group_id not in failed]
+                found = yield from waited(self.shards.write(shard, partial(_delete_groups, shard, rest)))
                 for some_found in stepwise(found):
                     for group_id, _ in some_found:
                         if group_id not in shard.machine.head.groups:
@@ -287,6 +298,16 @@ class GroupCoordinator:
                 found = [(group_id, error.code) for group_id in of_partition]
             rows += found
         return rows
+
+    def _delete_share_states(self, shard: Shard, group_ids: list[str]) -> Slices[dict[str, ErrorCode]]:
+        """Delete the states of share groups first, and return the groups that cannot be deleted."""
+        share_ids = []
+        for some in stepwise(group_ids):
+            share_ids += [each for each in some if isinstance(shard.machine.head.groups.get(each), ShareGroup)]
+            yield
+        if not share_ids:
+            return {}
+        return (yield from waited(self.share.delete_states(shard, share_ids)))
 
     # --- retention
 
@@ -315,7 +336,10 @@ class GroupCoordinator:
         for shard in self.shards.loaded():
             if shard.machine.is_loaded:
                 result = yield from offsets.forget_topics(shard.machine.head, dict(deleted))
-                yield from self._write_some(shard, result.records)
+                forgotten = yield from self.share.forget_topics(
+                    shard, {topic_id for _, topic_id in deleted}, self._image().topics
+                )
+                yield from self._write_some(shard, [*result.records, *forgotten])
 
     def _write_some(self, shard: Shard, records: Records) -> Slices[bool]:
         """Write tombstones in batches of `RECORDS_AT_ONCE`, without waiting for the commit.

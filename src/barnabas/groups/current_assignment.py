@@ -17,10 +17,13 @@ from barnabas.groups.hash_tables import (
     copied,
     number_hash,
     room_for,
-    topic_order,
+    topic_order_in_slices,
     uuid_hash,
 )
+from barnabas.steps import Slices, at_once, stepwise
 from barnabas.wire import ErrorCode, KafkaError, Uuid
+
+PARTITIONS_PER_STEP = 1000  # of one topic
 
 Owned = Mapping[Uuid, Collection[int]]
 """Partitions that a member reports as owned."""
@@ -40,16 +43,33 @@ def reconcile(
 
     Raises FENCED_MEMBER_EPOCH if its state was written by a later version and it still owns partitions.
     """
+    work = reconcile_in_slices(
+        group, member, target_epoch, target, topic_ids, owned, subscription_changed=subscription_changed
+    )
+    return at_once(work)
+
+
+def reconcile_in_slices(
+    group: ConsumerGroup,
+    member: Member,
+    target_epoch: int,
+    target: Assignment,
+    topic_ids: Collection[Uuid],
+    owned: Owned | None,
+    *,
+    subscription_changed: bool,
+) -> Slices[Member]:
+    """Return `reconcile`."""
     if member.state is MemberState.UNKNOWN:
         if owned is None or owned:
             message = "The consumer group member is in a unknown state. The member must abandon all its partitions and rejoin."
             raise KafkaError(ErrorCode.FENCED_MEMBER_EPOCH, message)
-        return _next(group, member, target_epoch, target_epoch, target, topic_ids, owned)
+        return (yield from _next(group, member, target_epoch, target_epoch, target, topic_ids, owned))
     if member.state is MemberState.STABLE and member.member_epoch == target_epoch:
-        return _without_unsubscribed(member, topic_ids, owned) if subscription_changed else member
+        return (yield from _without_unsubscribed(member, topic_ids, owned)) if subscription_changed else member
     if member.state is MemberState.UNREVOKED_PARTITIONS and _owns_any(owned, member.pending_revocation):
-        return _without_unsubscribed(member, topic_ids, owned) if subscription_changed else member
-    return _next(group, member, member.member_epoch, target_epoch, target, topic_ids, owned)
+        return (yield from _without_unsubscribed(member, topic_ids, owned)) if subscription_changed else member
+    return (yield from _next(group, member, member.member_epoch, target_epoch, target, topic_ids, owned))
 
 
 def _owns_any(owned: Owned | None, partitions: PartitionEpochs) -> bool:
@@ -61,18 +81,19 @@ def _owns_any(owned: Owned | None, partitions: PartitionEpochs) -> bool:
     )
 
 
-def _without_unsubscribed(member: Member, topic_ids: Collection[Uuid], owned: Owned | None) -> Member:
+def _without_unsubscribed(member: Member, topic_ids: Collection[Uuid], owned: Owned | None) -> Slices[Member]:
     """Return the member with topics that it no longer subscribes to moved to pending revocation."""
     unwanted = {topic_id: epochs for topic_id, epochs in member.assigned.items() if topic_id not in topic_ids}
     if not unwanted and (topic_ids or member.pending_revocation):
         return member
     had = HashTable(uuid_hash, room_for(len(member.assigned)), member.assigned)
-    kept = {topic_id: member.assigned[topic_id] for topic_id in had if topic_id in topic_ids}
+    kept = {topic_id: member.assigned[topic_id] for topic_id in (yield from had.in_order()) if topic_id in topic_ids}
     order = HashTable(uuid_hash, room_for(len(member.pending_revocation)), member.pending_revocation)
     for topic_id in unwanted:
         order.compute(topic_id)
     pending = {
-        topic_id: {**member.pending_revocation.get(topic_id, {}), **unwanted.get(topic_id, {})} for topic_id in order
+        topic_id: {**member.pending_revocation.get(topic_id, {}), **unwanted.get(topic_id, {})}
+        for topic_id in (yield from order.in_order())
     }
     moved = member.moved_to(member.member_epoch)._replace(assigned=kept)
     if pending and _owns_any(owned, pending):
@@ -88,22 +109,28 @@ def _next(
     target: Assignment,
     topic_ids: Collection[Uuid],
     owned: Owned | None,
-) -> Member:
+) -> Slices[Member]:
     kept: dict[Uuid, Mapping[int, int]] = {}
     revoked: dict[Uuid, Mapping[int, int]] = {}
     gained: dict[Uuid, Sequence[int]] = {}
     has_unreleased = False
-    for topic_id in topic_order([*target, *(each for each in member.assigned if each not in target)]):
+    order = yield from topic_order_in_slices([*target, *(each for each in member.assigned if each not in target)])
+    for topic_id in order:
+        yield
         wanted = set(target.get(topic_id, ())) if topic_id in topic_ids else set()
         current = member.assigned.get(topic_id, {})
         if some := _copy(current, current.keys() & wanted):
             kept[topic_id] = some
         if some := _copy(current, current.keys() - wanted):
             revoked[topic_id] = some
+        yield
         # Partitions that this member has to revoke are not free for others, but it may keep them itself.
         own = member.pending_revocation.get(topic_id, {})
         missing = wanted - current.keys()
-        free = {p for p in missing if p in own or group.partition_epoch(topic_id, p) == NOT_OWNED}
+        free = set()
+        for some_missing in stepwise(missing, PARTITIONS_PER_STEP):
+            free |= {p for p in some_missing if p in own or group.partition_epoch(topic_id, p) == NOT_OWNED}
+            yield
         has_unreleased |= len(free) < len(missing)
         if free:
             gained[topic_id] = [p for p in copied(number_hash, target[topic_id]) if p in free]
@@ -116,7 +143,7 @@ def _next(
             pending_revocation=revoked,
         )
     state = MemberState.UNRELEASED_PARTITIONS if has_unreleased else MemberState.STABLE
-    assigned = _with(member, kept, gained, target_epoch)
+    assigned = yield from _with(member, kept, gained, target_epoch)
     return member.moved_to(target_epoch)._replace(state=state, assigned=assigned, pending_revocation={})
 
 
@@ -126,14 +153,17 @@ def _copy(partitions: Mapping[int, int], some: Collection[int]) -> Mapping[int, 
     return {partition: partitions[partition] for partition in table if partition in some}
 
 
-def _with(member: Member, kept: PartitionEpochs, gained: Mapping[Uuid, Collection[int]], epoch: int) -> PartitionEpochs:
+def _with(
+    member: Member, kept: PartitionEpochs, gained: Mapping[Uuid, Collection[int]], epoch: int
+) -> Slices[PartitionEpochs]:
     """Return kept and gained partitions, in the order of the tables of the last assignment."""
     topics = HashTable(uuid_hash, members=kept)
     assigned = dict(kept)
     for topic_id, partitions in gained.items():
+        yield
         topics.compute(topic_id)
         capacity = room_for(len(member.assigned[topic_id])) if topic_id in kept else MIN_CAPACITY
         before = kept.get(topic_id, {})
         table = HashTable(number_hash, capacity, [*before, *partitions])
         assigned[topic_id] = {partition: before.get(partition, epoch) for partition in table}
-    return {topic_id: assigned[topic_id] for topic_id in topics}
+    return {topic_id: assigned[topic_id] for topic_id in (yield from topics.in_order())}

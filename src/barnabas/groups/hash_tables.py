@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 from barnabas.config.hash_order import text_hash
+from barnabas.steps import Slices, at_once, mapped
 from barnabas.wire import Uuid
 
 T = TypeVar("T")
@@ -20,11 +21,9 @@ _FIBONACCI = -7046029254386353131 & 0xFFFFFFFFFFFFFFFF
 
 def uuid_hash(value: Uuid) -> int:
     """Return the hash of an id in Java, as an unsigned 32-bit number."""
-    words = (int.from_bytes(value[place : place + 4]) for place in (0, 4, 8, 12))
-    result = 0
-    for word in words:
-        result ^= word
-    return result
+    words = int.from_bytes(value)
+    words ^= words >> 64
+    return (words ^ words >> 32) & 0xFFFFFFFF
 
 
 def number_hash(value: int) -> int:
@@ -34,15 +33,18 @@ def number_hash(value: int) -> int:
 class HashTable(Generic[T]):
     """A set with the order of a Java HashMap. It never shrinks."""
 
-    __slots__ = ("_capacity", "_hash_of", "_ranks", "_turn")
+    __slots__ = ("_capacity", "_hash_of", "_is_appended", "_ranks", "_turn")
 
     def __init__(self, hash_of: Callable[[T], int], capacity: int = MIN_CAPACITY, members: Iterable[T] = ()) -> None:
         self._hash_of = hash_of
         self._capacity = 1 << (capacity - 1).bit_length() if capacity > 1 else 1
-        self._ranks: dict[T, int] = {}  # order within a bucket
-        self._turn = 0
-        for member in members:
-            self.add(member)
+        given = list(members)
+        self._ranks = dict(zip(given, range(len(given)), strict=True))  # order within a bucket
+        if len(self._ranks) < len(given):
+            self._ranks = {member: rank for rank, member in enumerate(dict.fromkeys(given))}
+        self._is_appended = True  # all members are in the order of their ranks
+        self._turn = len(given)
+        self._grow()
 
     def add(self, member: T) -> None:
         """Add a member as the last one of its bucket, like `put` in Java."""
@@ -57,6 +59,7 @@ class HashTable(Generic[T]):
         """
         self._grow()
         self._turn += 1
+        self._is_appended = False
         self._ranks.setdefault(member, -self._turn)
 
     def remove(self, member: T) -> None:
@@ -73,13 +76,24 @@ class HashTable(Generic[T]):
         return member in self._ranks
 
     def __iter__(self) -> Iterator[T]:
-        mask, hash_of, ranks = self._capacity - 1, self._hash_of, self._ranks
+        members = self._by_rank()
+        if len(members) > 1:
+            members.sort(key=self._bucket)
+        return iter(members)
 
-        def place(member: T) -> tuple[int, int]:
-            value = hash_of(member)
-            return (value ^ value >> 16) & mask, ranks[member]
+    def in_order(self) -> Slices[list[T]]:
+        """Return the members in the order of the table; their hashes are computed in slices."""
+        members = self._by_rank()
+        buckets = yield from mapped(self._bucket, members)
+        yield
+        return [members[index] for index in sorted(range(len(members)), key=buckets.__getitem__)]
 
-        return iter(sorted(ranks, key=place))
+    def _by_rank(self) -> list[T]:
+        return list(self._ranks) if self._is_appended else sorted(self._ranks, key=self._ranks.__getitem__)
+
+    def _bucket(self, member: T) -> int:
+        value = self._hash_of(member)
+        return (value ^ value >> 16) & (self._capacity - 1)
 
 
 def room_for(count: int) -> int:
@@ -98,9 +112,19 @@ def topic_order(topic_ids: Iterable[Uuid]) -> list[Uuid]:
     return list(HashTable(uuid_hash, members=topic_ids))
 
 
+def topic_order_in_slices(topic_ids: Iterable[Uuid]) -> Slices[list[Uuid]]:
+    """Return `topic_order`."""
+    return HashTable(uuid_hash, members=topic_ids).in_order()
+
+
 def name_order(names: Iterable[str]) -> list[str]:
     """Return names in the order of a table to which they were added one by one."""
     return list(HashTable(text_hash, members=names))
+
+
+def name_order_in_slices(names: Iterable[str]) -> Slices[list[str]]:
+    """Return `name_order`."""
+    return HashTable(text_hash, members=names).in_order()
 
 
 def timeline_order(names: Iterable[str], hash_of: Callable[[Any], int] = text_hash) -> list[str]:
@@ -108,6 +132,11 @@ def timeline_order(names: Iterable[str], hash_of: Callable[[Any], int] = text_ha
 
     The order of insertion within a bucket is unknown, so names of one bucket are sorted.
     """
+    return at_once(timeline_order_in_slices(names, hash_of))
+
+
+def timeline_order_in_slices(names: Iterable[str], hash_of: Callable[[Any], int] = text_hash) -> Slices[list[str]]:
+    """Return `timeline_order`."""
     given = sorted(names)
     capacity = 2
     while len(given) * 3 > capacity * 4:
@@ -119,4 +148,5 @@ def timeline_order(names: Iterable[str], hash_of: Callable[[Any], int] = text_ha
         signed = value - (1 << 32) if value & 0x80000000 else value
         return (signed * _FIBONACCI & 0xFFFFFFFFFFFFFFFF) >> shift
 
-    return sorted(given, key=slot)
+    slots = yield from mapped(slot, given)
+    return [given[index] for index in sorted(range(len(given)), key=slots.__getitem__)]

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from barnabas.metadata.pmap import PMap
 from barnabas.replicated.decision import Records
+from barnabas.steps import Slices
 from barnabas.wire import ErrorCode, KafkaError, Uuid
 
 if TYPE_CHECKING:
     from barnabas.groups.consumer_group import ConsumerGroup
+    from barnabas.groups.share.group import ShareGroup
     from barnabas.groups.streams.group import StreamsGroup
 
 
@@ -98,7 +100,7 @@ NO_OFFSETS: Offsets = PMap()
 class GroupsImage(NamedTuple):
     """The groups of one partition of `__consumer_offsets`."""
 
-    groups: PMap[str, GroupMetadata | ConsumerGroup | StreamsGroup] = PMap()
+    groups: PMap[str, GroupMetadata | ConsumerGroup | ShareGroup | StreamsGroup] = PMap()
     offsets: PMap[str, Offsets] = PMap()  # by group; groups and topics without offsets are not here
     pending: PMap[int, PMap[GroupTopicPartition, CommittedOffset]] = PMap()  # by producer id
     open_transactions: PMap[str, PMap[TopicPartition, frozenset[int]]] = (
@@ -110,7 +112,7 @@ class GroupsImage(NamedTuple):
     def with_group(
         self,
         group_id: str,
-        group: GroupMetadata | ConsumerGroup | StreamsGroup | None,
+        group: GroupMetadata | ConsumerGroup | ShareGroup | StreamsGroup | None,
         growth_bytes: int | None = None,
     ) -> GroupsImage:
         """Return the image with a new or changed group, or without it. `growth_bytes` saves summing up its members."""
@@ -144,7 +146,7 @@ class RecordPosition(NamedTuple):
     producer_id: int | None
 
 
-Replay = Callable[[GroupsImage, Any, Any, RecordPosition], GroupsImage]
+Replay = Callable[[GroupsImage, Any, Any, RecordPosition], GroupsImage | Slices[GroupsImage]]
 
 
 class Group(Protocol):

@@ -13,6 +13,7 @@ from barnabas.groups.xxh3 import xxh3_64
 from barnabas.metadata.brokers import Brokers
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.topics import Topic
+from barnabas.steps import ROWS_PER_STEP, Slices, at_once
 
 MAX_CACHED = 100_000
 _MAGIC = b"\0"
@@ -21,9 +22,16 @@ _LONG = struct.Struct("<q")
 
 
 def topic_hash(topic: Topic, brokers: Brokers) -> int:
+    return at_once(topic_hash_in_slices(topic, brokers))
+
+
+def topic_hash_in_slices(topic: Topic, brokers: Brokers) -> Slices[int]:
+    """Return the hash of a topic."""
     high, low = struct.unpack(">qq", topic.topic_id)
     parts = [_MAGIC, _LONG.pack(high), _LONG.pack(low), _text(topic.name), _INT.pack(len(topic.partitions))]
     for number, partition in enumerate(topic.partitions):
+        if number and number % ROWS_PER_STEP == 0:
+            yield
         parts.append(_INT.pack(number))
         replicas = (brokers.get(replica) for replica in partition.replicas)
         for rack in sorted(broker.rack for broker in replicas if broker is not None and broker.rack is not None):
@@ -45,20 +53,29 @@ class TopicHashes:
 
     def of_group(self, topic_names: Iterable[str], image: MetadataImage) -> int:
         """Return the hash of a group with these topics. Topics that do not exist are ignored."""
+        return at_once(self.of_group_in_slices(topic_names, image))
+
+    def of_group_in_slices(self, topic_names: Iterable[str], image: MetadataImage) -> Slices[int]:
+        """Return `of_group`."""
         found = []
-        for name in sorted(topic_names):
+        for number, name in enumerate(sorted(topic_names)):
+            if number and number % ROWS_PER_STEP == 0:
+                yield
             topic = image.topics.get(name)
             if topic is not None:
-                found.append(self._of_topic(topic, image))
-        return group_hash(found)
+                found.append((yield from self._of_topic(topic, image)))
+        yield
+        value = group_hash(found)
+        yield
+        return value
 
-    def _of_topic(self, topic: Topic, image: MetadataImage) -> int:
+    def _of_topic(self, topic: Topic, image: MetadataImage) -> Slices[int]:
         known = self._known.get(topic.name)
         if known is not None and known[0] is topic:
             return known[1]
         if len(self._known) >= MAX_CACHED:
             self._known.clear()
-        value = topic_hash(topic, image.brokers)
+        value = yield from topic_hash_in_slices(topic, image.brokers)
         self._known[topic.name] = (topic, value)
         return value
 

@@ -20,12 +20,13 @@ from barnabas.groups.classic.group import ClassicGroup
 from barnabas.groups.classic.member import NO_ASSIGNMENT, ClassicMember
 from barnabas.groups.classic.records import group_record
 from barnabas.groups.consumer_decision import ConsumerSituation, Decided, Outcome
-from barnabas.groups.consumer_group import ClassicMetadata, ConsumerGroup, Member, with_member
+from barnabas.groups.consumer_group import ClassicMetadata, ConsumerGroup, Member, with_member_in_slices
 from barnabas.groups.consumer_records import Record
 from barnabas.groups.consumer_settings import ConsumerSettings
 from barnabas.groups.hash_tables import copied, number_hash, timeline_order, topic_order
 from barnabas.metadata.topics import Topics
 from barnabas.replicated.decision import Result
+from barnabas.steps import Slices, result_of
 from barnabas.wire import ErrorCode, KafkaError, MalformedError, Uuid
 from barnabas.wire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from barnabas.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
@@ -83,14 +84,14 @@ class _UserDataError(Exception):
 # --- from classic to consumer
 
 
-def upgrade(classic: ClassicGroup, situation: ConsumerSituation) -> tuple[ConsumerGroup, list[Record]]:
+def upgrade(classic: ClassicGroup, situation: ConsumerSituation) -> Slices[tuple[ConsumerGroup, list[Record]]]:
     """Return a classic group as a consumer group, and its records.
 
     Raises GROUP_ID_NOT_FOUND if that is not possible.
     """
     _check_upgrade(classic, situation.settings)
     try:
-        group = _upgraded(classic, situation)
+        group = yield from _upgraded(classic, situation)
     except MalformedError:
         raise _cannot_upgrade(classic, "the embedded consumer protocol is malformed.") from None
     except _UserDataError:
@@ -99,7 +100,8 @@ def upgrade(classic: ClassicGroup, situation: ConsumerSituation) -> tuple[Consum
             "before re-attempting the upgrade."
         )
         raise _cannot_upgrade(classic, reason) from None
-    return group, [*classic.tombstones(classic.group_id), *consumer_records.group_records(group)]
+    records = yield from consumer_records.group_records_in_slices(group)
+    return group, [*classic.tombstones(classic.group_id), *records]
 
 
 def _check_upgrade(classic: ClassicGroup, settings: ConsumerSettings) -> None:
@@ -116,13 +118,14 @@ def _cannot_upgrade(classic: ClassicGroup, reason: str) -> KafkaError:
     return KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, message)
 
 
-def _upgraded(classic: ClassicGroup, situation: ConsumerSituation) -> ConsumerGroup:
+def _upgraded(classic: ClassicGroup, situation: ConsumerSituation) -> Slices[ConsumerGroup]:
     epoch, topics = classic.generation, situation.metadata.topics
     group = ConsumerGroup(classic.group_id, group_epoch=epoch, assignment_epoch=epoch)
     for member in classic.members:
+        yield
         assignment = _decode_assignment(member.assignment, topics)
         subscription = decode_subscription(_metadata(member, classic.protocol_name))
-        group = with_member(
+        group = yield from with_member_in_slices(
             group,
             Member(
                 member.member_id,
@@ -139,7 +142,7 @@ def _upgraded(classic: ClassicGroup, situation: ConsumerSituation) -> ConsumerGr
             ),
         )
         group = group._replace(target_assignment=group.target_assignment.set(member.member_id, assignment))
-    return group._replace(metadata_hash=situation.metadata_hash(group.subscriptions))
+    return group._replace(metadata_hash=(yield from result_of(situation.metadata_hash(group.subscriptions))))
 
 
 def _metadata(member: ClassicMember, protocol_name: str | None) -> bytes:
@@ -173,7 +176,7 @@ def downgrade(
     *,
     rebalance: bool,
     records: Iterable[Record] = (),
-) -> Decided[R]:
+) -> Slices[Decided[R]]:
     """Return the group as a classic group, without the members that leave.
 
     A static member in `joining` replaces the one that has its instance.
@@ -195,6 +198,7 @@ def downgrade(
     )
     try:
         for member in members:
+            yield
             target = group.target(old_ids.get(member.member_id, member.member_id))
             version = protocol_version(member.metadata(classic.protocol_name))
             member.assignment = encode_assignment(target, version, situation.metadata.topics)

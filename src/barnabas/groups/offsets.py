@@ -16,6 +16,7 @@ from barnabas.groups.image import (
     CommittedOffset,
     Group,
     GroupsImage,
+    GroupType,
     group_not_found,
 )
 from barnabas.groups.offset_records import NO_TIMESTAMP, offset_record, offset_tombstone
@@ -67,6 +68,7 @@ def commit(
     records: list[Record] = []
     topics = []
     for topic in request.topics:
+        yield
         rows = []
         for partition in topic.partitions:
             yield
@@ -111,6 +113,7 @@ def commit_in_transaction(
     records: list[Record] = []
     topics = []
     for topic in request.topics:
+        yield
         topic_id = topic_id_of(topic.name)
         if check is not None and topic_id == ZERO_UUID:
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
@@ -209,6 +212,7 @@ def fetch(
             topics.append(FetchedTopic(name=name, partitions=rows))
     else:
         for topic in request.topics:
+            yield
             of_topic = offsets.get(topic.name, PMap())
             rows = []
             for partition in topic.partition_indexes:
@@ -259,6 +263,7 @@ def delete(
     records: list[Record] = []
     response = OffsetDeleteResponse()
     for topic in request.topics:
+        yield
         is_read = group.is_subscribed_to(topic.name)
         code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if is_read else ErrorCode.NONE
         rows = []
@@ -320,7 +325,8 @@ def expire(
             continue
         expired, has_others = _expired(image, group, group_id, now_ms, retention_ms)
         records += (offset_tombstone(group_id, topic, partition) for topic, partition in expired)
-        if not has_others and group_id not in image.open_transactions and group.is_empty:
+        is_kept = group.type is GroupType.SHARE  # its offsets are elsewhere
+        if not has_others and not is_kept and group_id not in image.open_transactions and group.is_empty:
             records += group.tombstones(group_id)
             removed.append(group_id)
     return Result(records, removed)

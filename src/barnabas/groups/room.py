@@ -18,10 +18,12 @@ from barnabas.groups.classic.requests import Join, Sync
 from barnabas.groups.consumer_group import TOPIC_BYTES, ConsumerGroup
 from barnabas.groups.image import MEMBER_BYTES
 from barnabas.groups.shard import Shard
+from barnabas.groups.share.group import ShareGroup
 from barnabas.groups.streams.group import StreamsGroup
 from barnabas.groups.streams.topology import topology_of_request
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from barnabas.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from barnabas.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 
 _log = logging.getLogger(__name__)
@@ -87,6 +89,24 @@ class GroupRoom:
             growth_bytes -= sum(TOPIC_BYTES + len(name) for name in member.subscribed_topic_names)
         is_new_pattern = bool(pattern) and pattern not in group.patterns
         self._check(growth_bytes, is_new_group=stored is None, is_new_pattern=is_new_pattern)
+
+    def check_share_heartbeat(self, shard: Shard, request: ShareGroupHeartbeatRequest) -> None:
+        """Check a member of a share group that joins or changes its topics. Raises GROUP_MAX_SIZE_REACHED."""
+        names = request.subscribed_topic_names
+        if names is None:
+            return
+        stored = shard.machine.head.groups.get(request.group_id)
+        member = stored.members.get(request.member_id) if isinstance(stored, ShareGroup) else None
+        growth_bytes = sum(TOPIC_BYTES + len(name) for name in set(names))
+        if member is None:
+            growth_bytes += MEMBER_BYTES
+        else:
+            growth_bytes -= sum(TOPIC_BYTES + len(name) for name in member.subscribed_topic_names)
+        self._check(growth_bytes, is_new_group=stored is None)
+
+    def check_share_offsets(self, shard: Shard, group_id: str) -> None:
+        """Check offsets for a share group. Raises GROUP_MAX_SIZE_REACHED."""
+        self._check(0, is_new_group=group_id not in shard.machine.head.groups)
 
     def check_streams_heartbeat(self, shard: Shard, request: StreamsGroupHeartbeatRequest) -> None:
         """Check a member of a streams group that joins. Raises GROUP_MAX_SIZE_REACHED."""

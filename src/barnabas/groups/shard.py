@@ -1,6 +1,6 @@
 """The soft state of one partition of `__consumer_offsets`: what the coordinator knows beside the log.
 
-Classic groups as they live, with their timers, and the soft state of consumer and streams groups. Lost with the
+Classic groups as they live, with their timers, and the soft state of consumer, share and streams groups. Lost with the
 leadership of the partition, by design.
 """
 
@@ -13,6 +13,8 @@ from barnabas.groups.classic.settings import ClassicSettings
 from barnabas.groups.consumer_group import ConsumerGroup
 from barnabas.groups.consumer_soft_state import ConsumerSoftState
 from barnabas.groups.image import GroupMetadata, GroupsImage
+from barnabas.groups.share.group import ShareGroup
+from barnabas.groups.share.soft_state import ShareSoftState
 from barnabas.groups.streams.group import StreamsGroup
 from barnabas.groups.streams.soft_state import StreamsSoftState
 from barnabas.replicated.machines import Machine
@@ -36,11 +38,14 @@ class Shard:
         self.classic_bytes = 0  # about the memory of the members of `classic`, without assignments
         self._bytes_of: dict[str, int] = {}  # by classic group
         self.consumer = ConsumerSoftState()
+        self.share = ShareSoftState()
         self.streams = StreamsSoftState()
         self.expiry: Handle | None = None  # next check for expired offsets
         self._settings = settings
 
-    def group(self, image: GroupsImage, group_id: str) -> ClassicGroup | ConsumerGroup | StreamsGroup | None:
+    def group(
+        self, image: GroupsImage, group_id: str
+    ) -> ClassicGroup | ConsumerGroup | ShareGroup | StreamsGroup | None:
         """Return a group of an image with its soft state, or None."""
         found = image.groups.get(group_id)
         if isinstance(found, GroupMetadata):
@@ -62,6 +67,7 @@ class Shard:
 
     def forget(self, group_id: str) -> None:
         """Drop the soft state of a group that was deleted or gets another type."""
+        self.share.forget(group_id)
         self.streams.forget(group_id)
         self.forget_classic(group_id)
 

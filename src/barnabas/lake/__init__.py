@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from barnabas.lake.sources import SOURCES
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -22,21 +24,14 @@ if TYPE_CHECKING:
 
     from barnabas.lake.asking.opened import OpenLake
 
-SOURCES = {
-    "kafka_log": "barnabas.lake.sources.log:KafkaLog",
-    "kafka_metadata": "barnabas.lake.sources.metadata:KafkaMetadata",
-    "kafka_consumer_offsets": "barnabas.lake.sources.consumer_offsets:KafkaConsumerOffsets",
-    "kafka_transaction_state": "barnabas.lake.sources.transaction_state:KafkaTransactionState",
-    "kafka_cluster": "barnabas.lake.sources.cluster:KafkaCluster",
-}
-"""The class of each data source, by its name."""
+_OF_TABLES = "barnabas.lake.asking.table_source:LakeTable"
 
 
 def register(spark: SparkSession) -> None:
     """Register the data sources with a session."""
     from importlib import import_module
 
-    for place in SOURCES.values():
+    for place in (*SOURCES.values(), _OF_TABLES):
         module, name = place.split(":")
         spark.dataSource.register(getattr(import_module(module), name))
 
@@ -50,10 +45,8 @@ def session(**settings: str) -> SparkSession:
 
 def open(path: Path | str, spark: SparkSession | None = None) -> OpenLake:  # noqa: A001
     """Open a lake: its tables by name, as DataFrames of this session or of a new one."""
-    from pathlib import Path
-
     from barnabas.lake.asking.opened import OpenLake
     from barnabas.lake.keeping.store import Lake
 
-    found = Lake(Path(path))
+    found = Lake(path)
     return OpenLake(spark or session(), found)

@@ -35,6 +35,7 @@ T = TypeVar("T")
 NO_LEADER: Final = -1
 NO_LEADER_CHANGE: Final = -2
 REASSIGNING: Final = -(1 << 32)  # not a leader of any record: ids of brokers have 32 bits
+VISITS_PER_STEP: Final = 500
 RECOVERED: Final = 0
 RECOVERING: Final = 1
 NO_RECOVERY_CHANGE: Final = -1
@@ -106,35 +107,39 @@ class Topics(NamedTuple):
         topic = self.by_id.get(topic_id)
         return topic.partitions[index] if topic is not None and 0 <= index < len(topic.partitions) else None
 
-    def on_broker(self, broker_id: int) -> list[TopicPartition]:
-        """Return the partitions with a replica on this broker, sorted by topic name. Visits every partition."""
-        return self._select(lambda partition: broker_id in partition.replicas)
+    def on_broker(self, broker_id: int) -> Slices[list[TopicPartition]]:
+        """Return the partitions with a replica on this broker."""
+        return self.select(lambda partition: broker_id in partition.replicas)
 
-    def led_by(self, broker_id: int) -> list[TopicPartition]:
+    def led_by(self, broker_id: int) -> Slices[list[TopicPartition]]:
         if broker_id not in self.counts:
             return []
-        return self._select(lambda partition: partition.leader == broker_id)
+        return (yield from self.select(lambda partition: partition.leader == broker_id))
 
-    def leaderless(self) -> list[TopicPartition]:
+    def leaderless(self) -> Slices[list[TopicPartition]]:
         return self.led_by(NO_LEADER)
 
-    def reassigning(self) -> list[TopicPartition]:
+    def reassigning(self) -> Slices[list[TopicPartition]]:
         if REASSIGNING not in self.counts:
             return []
-        return self._select(lambda partition: partition.is_reassigning)
+        return (yield from self.select(lambda partition: partition.is_reassigning))
 
     def colliding(self, name: str) -> tuple[str, ...]:
         """Return other topics that have the same name in metrics."""
         return tuple(other for other in self.unified.get(unify(name), ()) if other != name)
 
-    def _select(self, wanted: Callable[[Partition], bool]) -> list[TopicPartition]:
-        found = [
-            TopicPartition(topic, partition_id, partition)
-            for topic in self.by_id.values()
-            for partition_id, partition in enumerate(topic.partitions)
-            if wanted(partition)
-        ]
-        found.sort(key=lambda item: item.topic.name)
+    def select(self, wanted: Callable[[Partition], bool]) -> Slices[list[TopicPartition]]:
+        """Return the matching partitions, ordered by topic name. Visits every partition, with pauses."""
+        found: list[TopicPartition] = []
+        visited = 0
+        for name in self.names:
+            topic = self.by_id[self.ids[name]]
+            for partition_id, partition in enumerate(topic.partitions):
+                visited += 1
+                if visited % VISITS_PER_STEP == 0:
+                    yield
+                if wanted(partition):
+                    found.append(TopicPartition(topic, partition_id, partition))
         return found
 
 

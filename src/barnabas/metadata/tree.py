@@ -31,18 +31,26 @@ class NoSuchPathError(LookupError):
     """The path does not exist, or is a directory where a file is expected."""
 
 
+def look(image: MetadataImage, path: str, redact: Redact | None = None) -> list[str] | str:
+    """Return the sorted names in a directory, or the content of a file: plain text, or JSON if it has fields."""
+    node = _walk(image, path, redact)
+    if isinstance(node, dict):
+        return _names(node)
+    return node if isinstance(node, str) else json.dumps(_plain(node), indent=2)
+
+
 def ls(image: MetadataImage, path: str = "") -> list[str]:
     """Return the sorted names in a directory. For a file, return its own name."""
-    node = _walk(image, path, None)
-    return _names(node) if isinstance(node, dict) else [path.rstrip("/").rpartition("/")[2]]
+    found = look(image, path)
+    return found if isinstance(found, list) else [path.rstrip("/").rpartition("/")[2]]
 
 
 def cat(image: MetadataImage, path: str, redact: Redact | None = None) -> str:
-    """Return the content of a file: plain text, or JSON if it has fields."""
-    node = _walk(image, path, redact)
-    if isinstance(node, dict):
+    """Return the content of a file."""
+    found = look(image, path, redact)
+    if isinstance(found, list):
         raise NoSuchPathError(f"{path} is a directory")
-    return node if isinstance(node, str) else json.dumps(_plain(node), indent=2)
+    return found
 
 
 def find(image: MetadataImage, path: str = "", pattern: str = "*") -> Iterator[str]:
@@ -102,7 +110,7 @@ def _root(image: MetadataImage, redact: Redact | None) -> dict[str, Any]:
         },
         "clientQuotas": lambda: {_escape(_entity(entity)): dict(quota) for entity, quota in image.quotas.items()},
         "producerIds": {"nextProducerId": image.producer_ids.next_producer_id},
-        "acls": {"byId": lambda: {str(acl_id): str(entry) for acl_id, entry in image.acls.by_id.items()}},
+        "acls": {"byId": lambda: {str(acl_id): partial(str, entry) for acl_id, entry in image.acls.by_id.items()}},
         "scram": lambda: _scram(image),
         "delegationToken": lambda: {_escape(token_id): token for token_id, token in image.tokens.items()},
     }

@@ -15,7 +15,6 @@ from barnabas.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from barnabas.client.admin.features import FeatureMetadata
-    from barnabas.client.admin.log_dirs import LogDir
     from barnabas.client.admin.quorum import QuorumInfo
     from barnabas.client.cluster import Cluster
 
@@ -85,8 +84,32 @@ async def look_at_quorum(cluster: Cluster) -> QuorumDetail:
     return QuorumDetail(info, judge(info, time.time_ns() // 1_000_000))
 
 
-async def look_at_log_dirs(cluster: Cluster, broker_id: int) -> Mapping[str, LogDir] | KafkaError:
+class LogDirSummary(NamedTuple):
+    """A log dir in numbers: it may have very many replicas. Bytes of the disk are None before Kafka 3.3."""
+
+    error: KafkaError | None
+    is_cordoned: bool
+    replicas: int
+    used_bytes: int
+    usable_bytes: int | None
+    total_bytes: int | None
+
+
+async def look_at_log_dirs(cluster: Cluster, broker_id: int) -> Mapping[str, LogDirSummary] | KafkaError:
     """Ask for the log dirs of a broker."""
     from barnabas.client.admin.log_dirs import LogDirs
 
-    return (await LogDirs(cluster).describe_log_dirs([broker_id]))[broker_id]
+    found = (await LogDirs(cluster).describe_log_dirs([broker_id]))[broker_id]
+    if isinstance(found, KafkaError):
+        return found
+    return {
+        path: LogDirSummary(
+            each.error,
+            each.is_cordoned,
+            len(each.replicas),
+            sum(replica.size for replica in each.replicas),
+            each.usable_bytes,
+            each.total_bytes,
+        )
+        for path, each in found.items()
+    }

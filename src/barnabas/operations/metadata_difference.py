@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import NamedTuple
 
 from barnabas.client.cluster import Cluster
 from barnabas.metadata.as_of import AsOf
 from barnabas.metadata.changed_fields import is_routine
 from barnabas.metadata.changes import changes
+from barnabas.metadata.image import MetadataImage
 from barnabas.operations.metadata_following import without_secrets
 from barnabas.operations.metadata_image import read_image
 from barnabas.operations.quorum.controller_client import controllers_of
@@ -26,6 +28,11 @@ async def difference_between(cluster: Cluster, begin: AsOf, end: AsOf) -> Differ
     """Read the metadata log up to both moments. Raises OperationError if it does not reach back so far."""
     async with controllers_of(cluster) as controllers:
         before, after = await read_image(controllers, begin), await read_image(controllers, end)
+    # In a thread: with many partitions it takes long, and the caller's connections go on.
+    return await asyncio.to_thread(_difference, before, after)
+
+
+def _difference(before: MetadataImage, after: MetadataImage) -> Difference:
     found = changes(before, after)
     return Difference(
         before.provenance.last_contained_offset,

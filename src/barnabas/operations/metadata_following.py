@@ -5,6 +5,7 @@ Its one rule: a follower reads each record once, and shows no secret. What it ke
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,12 +13,12 @@ from barnabas.metadata.changed_fields import is_routine
 from barnabas.metadata.changes import Change, ConfigChanged, changes
 from barnabas.metadata.errors import ReplayError
 from barnabas.metadata.image import MetadataImage, Provenance
-from barnabas.metadata.loader import MetadataBatch, MetadataLoader, Published
+from barnabas.metadata.loader import MetadataBatch, MetadataLoader
 from barnabas.metadata.masking import MASK, SECRET_TYPES, masked
-from barnabas.offline.metadata import steps
+from barnabas.offline.metadata import Step, steps
 from barnabas.operations.configs.history import is_hidden
 from barnabas.operations.errors import OperationError
-from barnabas.operations.metadata_image import last_contained_log_timestamp, records_of
+from barnabas.operations.metadata_image import begin_of_log, last_contained_log_timestamp, records_of
 from barnabas.operations.quorum.controller_client import controllers_of
 from barnabas.wire import MalformedError, decode_record
 from barnabas.wire.errors import UnsupportedVersionError
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 MAX_RECORDS = 500
 MAX_CHANGES = 2_000
 HIDDEN = "[hidden]"
+_EMPTY = "NoOpRecord"
+"""Active controllers write two in a second, so that the log ends at a new offset. They would fill the list."""
 
 
 class LoggedRecord(NamedTuple):
@@ -43,9 +46,12 @@ class LoggedRecord(NamedTuple):
 
 
 class LoggedChange(NamedTuple):
-    """A change in words, with the place of its record. Routine changes follow every restart."""
+    """A change in words, with the place of its record and of its batch, which is applied as a whole. Routine changes follow
+    every restart."""
 
     offset: int
+    batch_offset: int
+    epoch: int
     timestamp_ms: int
     kind: str
     sentence: str
@@ -67,6 +73,7 @@ class MetadataFollower:
     """Follows the metadata log of one cluster."""
 
     def __init__(self) -> None:
+        self._updating = asyncio.Lock()
         self._begin()
 
     def _begin(self) -> None:
@@ -77,10 +84,15 @@ class MetadataFollower:
 
     async def update(self, cluster: Cluster) -> Followed:
         """Read what is new. Raises OperationError, also if the log was truncated; the next call begins anew."""
+        async with self._updating:
+            return await self._update(cluster)
+
+    async def _update(self, cluster: Cluster) -> Followed:
         from barnabas.client.metadata_log import LogSnapshot, read_metadata_log
 
         try:
             async with controllers_of(cluster) as controllers:
+                self._next = self._next or await begin_of_log(controllers)
                 async for part in read_metadata_log(controllers, self._next):
                     if isinstance(part, LogSnapshot):
                         self._load(part)
@@ -107,10 +119,12 @@ class MetadataFollower:
         timestamp_ms = batch.header.max_timestamp
         if not batch.is_control:
             for at, record in enumerate(batch.records):
-                self._records.append(logged_record(batch.base_offset + at, timestamp_ms, record.value or b""))
+                logged = logged_record(batch.base_offset + at, timestamp_ms, record.value or b"")
+                if logged.type != _EMPTY:
+                    self._records.append(logged)
         whole = MetadataBatch(batch.base_offset, batch.last_offset, batch.epoch, timestamp_ms, records_of(batch))
         for step in steps(self._loader, whole, by_record=True):
-            self._changes += logged_changes(step.published)
+            self._changes += logged_changes(step)
         self._next = batch.last_offset + 1
 
 
@@ -129,12 +143,15 @@ def logged_record(offset: int, timestamp_ms: int, value: bytes) -> LoggedRecord:
         return LoggedRecord(offset, timestamp_ms, "unknown", -1, str(error))
 
 
-def logged_changes(published: Published) -> list[LoggedChange]:
+def logged_changes(step: Step) -> list[LoggedChange]:
     """Return the changes of one step in words. Pure."""
+    published = step.published
     at = published.image.provenance
     return [
         LoggedChange(
             at.last_contained_offset,
+            step.offset,
+            at.last_contained_epoch,
             at.last_contained_timestamp_ms,
             type(each).__name__,
             str(without_secrets(each)),

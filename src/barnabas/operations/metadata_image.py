@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     from barnabas.client.metadata_log import LogBatch, LogSnapshot
 
 
+MAX_WHOLE_LOG = 100_000
+"""A log with so many records is read from its beginning; of a longer one, the last snapshot and what follows, which is faster.
+Apache Kafka writes two NoOpRecords in a second, so that this is half a day of it."""
+_BEGIN = 1
+"""Leaders send their last snapshot to who reads from 0, and the log, as far back as it goes, to who reads from 1."""
 _SOURCES = f"give a snapshot (*.checkpoint), {CLUSTER_METADATA} of a controller, or the log dir that has it"
 
 
@@ -93,20 +98,34 @@ async def read_image(cluster: Cluster, as_of: AsOf = EVERYTHING) -> MetadataImag
     return MetadataLoader().image if image is None else image
 
 
-async def follow_live(cluster: Cluster, as_of: AsOf = EVERYTHING, *, by_record: bool = True) -> AsyncIterator[Step]:
+async def begin_of_log(cluster: Cluster) -> int:
+    """Return the offset to read the history of a quorum from: its begin, unless the log is long."""
+    from barnabas.client.admin.quorum import Quorum
+
+    found = await Quorum(cluster).describe_quorum()
+    return _BEGIN if _BEGIN < found.high_watermark <= MAX_WHOLE_LOG else 0
+
+
+async def follow_live(
+    cluster: Cluster, as_of: AsOf = EVERYTHING, *, by_record: bool = True, offset: int = 0
+) -> AsyncIterator[Step]:
     """Yield one image per committed record or transaction, up to an offset or a time; the first may be a snapshot's.
 
-    Without `by_record`, there is one image per batch, which is faster. Raises OperationError if the first snapshot is later
-    than `as_of`, or if the log cannot be replayed.
+    Without `by_record`, there is one image per batch, which is faster. A snapshot that is later than `as_of` is passed over
+    for the log before it. Raises OperationError if that is gone, or if the log cannot be replayed.
     """
     from barnabas.client.metadata_log import LogSnapshot, read_metadata_log
 
     loader = MetadataLoader()
     try:
-        async for part in read_metadata_log(cluster):
+        async for part in read_metadata_log(cluster, offset):
             if isinstance(part, LogSnapshot):
                 timestamp_ms = last_contained_log_timestamp(part)
                 if not as_of.includes(part.end_offset - 1, timestamp_ms):
+                    if offset == 0:
+                        async for step in follow_live(cluster, as_of, by_record=by_record, offset=_BEGIN):
+                            yield step
+                        return
                     raise OperationError(
                         f"the log begins at offset {part.end_offset}: earlier changes are merged into a snapshot",
                         advice="look for an older snapshot or log in the log dir of a controller",

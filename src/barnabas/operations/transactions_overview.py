@@ -18,18 +18,19 @@ from barnabas.operations.transaction_aborts import OPEN_STATES
 from barnabas.wire.errors import KafkaError
 
 MAX_DESCRIBED = 200
+_SEARCH_TIMEOUT_MS = 120_000
+"""For all partitions of a large cluster, many requests follow each other."""
 
 
 class TransactionsOverview(NamedTuple):
-    """All transactional ids, those with an open transaction in detail, and hanging transactions."""
+    """All transactional ids, and those with an open transaction in detail."""
 
     listed: list[TransactionListing]
     opened: list[TransactionDescription]
-    hanging: list[OpenTransaction]
 
 
 async def look_at_transactions(cluster: Cluster) -> TransactionsOverview:
-    """List transactions, describe the open ones, and look for hanging ones."""
+    """List transactions, and describe the open ones."""
     transactions = Transactions(cluster)
     listed = sorted(await transactions.list_transactions(), key=lambda each: each.transactional_id)
     wanted = [each.transactional_id for each in listed if each.state in OPEN_STATES][:MAX_DESCRIBED]
@@ -37,8 +38,12 @@ async def look_at_transactions(cluster: Cluster) -> TransactionsOverview:
     return TransactionsOverview(
         listed,
         [each for each in described.values() if not isinstance(each, KafkaError)],
-        await transactions.find_hanging_transactions(),
     )
+
+
+async def find_hanging(cluster: Cluster) -> list[OpenTransaction]:
+    """Look for hanging transactions. Leaders are asked for the producers of every partition: that may take long."""
+    return await Transactions(cluster).find_hanging_transactions(timeout_ms=_SEARCH_TIMEOUT_MS)
 
 
 async def producers_of(cluster: Cluster, topic: str) -> dict[TopicPartition, list[ProducerState] | KafkaError]:

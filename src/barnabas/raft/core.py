@@ -17,7 +17,8 @@ Messages wait only for the quorum state. Those that depend on a flush are create
 next fetch implies that it has flushed everything before, and a leader counts itself for the high watermark. One piece
 of disk work is in progress at a time; meanwhile proposals accumulate, and share one write and one flush.
 
-`requests` handles requests and `responses` handles responses; this module has the roles, the timers and the log.
+`requests` handles requests, `responses` handles responses, and `outgoing` has the requests of this replica; this module
+has the roles, the timers and the log.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from random import Random
 from typing import NamedTuple
 
 from barnabas.batches import BatchError, Record, build_batch, build_control_batch, check_crc, iterate_batches
-from barnabas.raft import messages, records, requests, responses
+from barnabas.raft import messages, outgoing, records, requests, responses
 from barnabas.raft.connections import Connections
 from barnabas.raft.log import LogView, OffsetAndEpoch
 from barnabas.raft.messages import LeaderView
@@ -56,7 +57,6 @@ from barnabas.raft.roles import (
     FOREVER_MS,
     TRANSITIONS,
     Candidate,
-    Download,
     Follower,
     Leader,
     Prospective,
@@ -77,10 +77,10 @@ from barnabas.raft.voters import (
 )
 from barnabas.wire import ErrorCode, KafkaError, MalformedError, Message
 
-FIRST_BOOTSTRAP_ID = -2
 MAX_TURNS = 10
 MAX_PARKED_FETCHES = 10_000
 CHECK_QUORUM_FACTOR = 1.5
+FIRST_ELECTION_DIVISOR = 4  # of the election timeout
 
 
 class _Proposal(NamedTuple):
@@ -216,6 +216,11 @@ class RaftCore:
 
     # --- actions and state -------------------------------------------------------------------------------------------
 
+    @property
+    def has_answers(self) -> bool:
+        """Whether the next `ready` returns answers, which may read what the log has now."""
+        return bool(self._answers)
+
     def ready(self) -> Ready:
         """Return everything to be done now. Each action is returned once."""
         self._cut_batches()
@@ -252,7 +257,7 @@ class RaftCore:
             deadlines += (role.quorum_deadline_ms, role.begin_epoch_ms)
             if role.change is not None:
                 deadlines.append(role.change.deadline_ms)
-        elif isinstance(role, Unattached | Follower) and (self._is_waiting_for_disk or not self.can_be_elected):
+        elif isinstance(role, Unattached | Follower) and (self.is_waiting_for_disk or not self.can_be_elected):
             pass  # nothing to do before the flush, and an observer only fetches
         else:
             deadlines.append(role.deadline_ms)
@@ -568,6 +573,9 @@ class RaftCore:
         if election.epoch < self.log.last_epoch:
             self.election = Election(self.log.last_epoch)
             return Unattached(deadline_ms)
+        if election == Election() and self.can_be_elected:  # in a new cluster, soon: a pre-vote disturbs no leader
+            soon_ms = self.config.election_timeout_ms // FIRST_ELECTION_DIVISOR
+            return Unattached(now_ms + self._random.randrange(max(1, soon_ms)))
         if election.leader_id == self.key.id:
             others = set(self.voters.current.ids) - {self.key.id}
             return Resigned(others, (), self._election_deadline(now_ms))
@@ -606,19 +614,19 @@ class RaftCore:
                 if now_ms >= prospective.deadline_ms and not self.is_shutting_down:
                     self._end_prospects(now_ms)
                 else:
-                    self._send_votes(now_ms, prospective.votes, pre_vote=True)
+                    outgoing.send_votes(self, now_ms, prospective.votes, pre_vote=True)
             case Candidate() as candidate:
                 if now_ms >= candidate.deadline_ms and not self.is_shutting_down:
                     self.become_prospective(now_ms)
                 elif not candidate.votes.is_lost:
-                    self._send_votes(now_ms, candidate.votes, pre_vote=False)
+                    outgoing.send_votes(self, now_ms, candidate.votes, pre_vote=False)
             case Leader() as leader:
                 self._poll_leader(now_ms, leader)
             case Resigned() as resigned:
                 if now_ms >= resigned.deadline_ms and not self.is_shutting_down:
                     self.become_unattached(now_ms, self.election.epoch + 1)
                 else:
-                    self._send_end(now_ms, resigned)
+                    outgoing.send_end(self, now_ms, resigned)
 
     def _poll_unattached(self, now_ms: int, role: Unattached) -> None:
         if self.is_shutting_down:
@@ -626,21 +634,22 @@ class RaftCore:
         if self.can_be_elected and now_ms >= role.deadline_ms:
             self._stand_for_election(now_ms)
         else:
-            self._fetch_from_anyone(now_ms)
+            outgoing.fetch_from_anyone(self, now_ms)
 
     def _poll_follower(self, now_ms: int, role: Follower) -> None:
         if self.is_shutting_down:
             return
         if self.can_be_elected and now_ms >= role.deadline_ms:
             self._stand_for_election(now_ms)
-        elif now_ms >= role.update_voter_ms and self._tell_leader_of_itself(now_ms, role):
+        elif now_ms >= role.update_voter_ms and outgoing.tell_leader_of_itself(self, now_ms, role):
             return
         elif now_ms >= role.deadline_ms:
-            self._fetch_from_anyone(now_ms)
+            outgoing.fetch_from_anyone(self, now_ms)
         else:
-            self._fetch_from_leader(now_ms, role)
+            outgoing.fetch_from_leader(self, now_ms, role)
 
     def _poll_leader(self, now_ms: int, leader: Leader) -> None:
+        leader.expect_fetches(now_ms)
         if self.is_shutting_down or leader.resign_requested or now_ms >= leader.quorum_deadline_ms:
             self._resign(now_ms, leader)
             return
@@ -648,119 +657,17 @@ class RaftCore:
             self.end_change(ErrorCode.REQUEST_TIMED_OUT, None)
         if now_ms < leader.begin_epoch_ms:
             return
-        pause_ms = self.config.fetch_timeout_ms // 2
-        leader.begin_epoch_ms = FOREVER_MS if leader.is_alone else now_ms + pause_ms
-        for key in leader.voters_to_remind(now_ms, pause_ms):
-            node = self._node_of_voter(key.id)
-            if node is not None:
-                config = self.config
-                request = messages.begin_request(config.cluster_id, self.epoch, self.key.id, config.listeners, key)
-                self.send(now_ms, node, request)
+        outgoing.remind_voters(self, now_ms, leader)
 
     def _stand_for_election(self, now_ms: int) -> None:
         """Start an election once the log is flushed: after a crash, a repeated vote does not check the log again."""
-        if not self._is_waiting_for_disk:
+        if not self.is_waiting_for_disk:
             self.become_prospective(now_ms)
 
     @property
-    def _is_waiting_for_disk(self) -> bool:
+    def is_waiting_for_disk(self) -> bool:
         has_work = self._truncate_to is not None or self._chunk is not None
         return self._disk_is_busy or has_work or self.log.flushed_offset != self.log.end_offset
-
-    def _send_votes(self, now_ms: int, votes: Votes, *, pre_vote: bool) -> None:
-        for voter_id in sorted(votes.missing):
-            voter, node = self.voters.current.get(voter_id), self._node_of_voter(voter_id)
-            if voter is not None and node is not None:
-                request = messages.vote_request(
-                    self.config.cluster_id, self.epoch, self.key, voter.key, self.log.end, pre_vote=pre_vote
-                )
-                self.send(now_ms, node, request)
-
-    def _send_end(self, now_ms: int, role: Resigned) -> None:
-        for voter_id in sorted(role.unacknowledged):
-            node = self._node_of_voter(voter_id)
-            if node is not None:
-                config = self.config
-                preferred = role.preferred_successors
-                request = messages.end_request(config.cluster_id, self.epoch, self.key.id, config.listeners, preferred)
-                self.send(now_ms, node, request)
-
-    def _fetch_from_leader(self, now_ms: int, role: Follower) -> None:
-        leader_id = self.election.leader_id
-        assert leader_id is not None
-        node = node_of(leader_id, role.leader_listeners, self.config.listener_name)
-        if node is None or self.connections.is_backing_off(node.id):
-            self._fetch_from_anyone(now_ms)  # another node may know another leader
-        elif not self._is_waiting_for_disk and not self.connections.is_waiting():
-            self.send(now_ms, node, self._fetch_request(role.download))
-
-    def _fetch_from_anyone(self, now_ms: int) -> None:
-        if self._is_waiting_for_disk or self.connections.is_waiting():
-            return
-        node = self.connections.choose(self._bootstrap_nodes())
-        if node is not None:
-            self.send(now_ms, node, self._fetch_request(None))
-
-    def _fetch_request(self, download: Download | None) -> Message:
-        config = self.config
-        if download is not None:
-            return messages.snapshot_request(
-                config.cluster_id,
-                self.epoch,
-                self.key,
-                download.snapshot_id,
-                download.position,
-                config.fetch_snapshot_max_bytes,
-            )
-        return messages.fetch_request(
-            config.cluster_id,
-            self.epoch,
-            self.key,
-            self.log.end,
-            self.high_watermark,
-            config.fetch_max_wait_ms,
-            config.fetch_max_bytes,
-        )
-
-    def _tell_leader_of_itself(self, now_ms: int, role: Follower) -> bool:
-        """Ask the leader for a change of this replica's entry among the voters. Return whether a request was sent."""
-        request = self._request_of_itself(role)
-        if request is not None:
-            node = node_of(self.election.leader_id or 0, role.leader_listeners, self.config.listener_name)
-            if node is None or not self.send(now_ms, node, request):
-                return False
-        role.update_voter_ms = now_ms + self.config.fetch_timeout_ms
-        return request is not None
-
-    def _request_of_itself(self, role: Follower) -> Message | None:
-        """Return the request that would make the leader's voters right about this replica, or None if they are."""
-        config, known = self.config, self.voters.current.get(self.key.id)
-        if self.is_voter:
-            own = Voter(self.key, config.listeners)
-            is_known = known == own if self.voters.can_reconfigure else role.has_updated_leader
-            versions = (own.min_kraft_version, own.max_kraft_version)
-            if is_known:
-                return None
-            return messages.update_voter_request(config.cluster_id, self.epoch, self.key, config.listeners, versions)
-        if not config.joins or not self.voters.can_reconfigure or not role.has_fetched:
-            return None
-        if known is not None:  # with another directory: that of a disk which was replaced
-            return messages.remove_voter_request(config.cluster_id, known.key)
-        return messages.add_voter_request(config.cluster_id, config.request_timeout_ms, self.key, config.listeners)
-
-    def _node_of_voter(self, voter_id: int) -> Node | None:
-        return node_of(voter_id, self.voters.current.listeners_of(voter_id), self.config.listener_name)
-
-    def _bootstrap_nodes(self) -> list[Node]:
-        """Return the nodes to ask for the leader: the configured servers and the other voters."""
-        own = {(host, port) for _, host, port in self.config.listeners}
-        nodes = [
-            Node(FIRST_BOOTSTRAP_ID - index, host, port)
-            for index, (host, port) in enumerate(self.config.bootstrap_servers)
-            if (host, port) not in own
-        ]
-        voters = (self._node_of_voter(voter_id) for voter_id in sorted(self.voters.current.ids - {self.key.id}))
-        return nodes + [node for node in voters if node is not None]
 
     # --- log ---------------------------------------------------------------------------------------------------------
 

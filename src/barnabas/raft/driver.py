@@ -20,7 +20,7 @@ from random import Random
 from typing import Any, NamedTuple, Protocol
 
 from barnabas import wire
-from barnabas.batches import BatchHeader, Record, decode_records, iterate_batches
+from barnabas.batches import BatchHeader, Record, iterate_batches, walk_records
 from barnabas.raft import messages, requests
 from barnabas.raft import records as raft_records
 from barnabas.raft.core import RaftCore
@@ -29,6 +29,7 @@ from barnabas.raft.log import BOOTSTRAP_SNAPSHOT_ID, OffsetAndEpoch, RaftLog, Sn
 from barnabas.raft.quorum_state import QuorumStateStore
 from barnabas.raft.ready import DiskWork, Leadership, NotLeaderError, RaftConfig, Ready, Request, Response, Send
 from barnabas.raft.voters import Node, VoterHistory, VoterSet
+from barnabas.slices import Breather, in_slices
 from barnabas.steps import Slices, stepwise
 from barnabas.storage.errors import StorageError
 from barnabas.wire import ErrorCode, KafkaError, Message
@@ -38,7 +39,6 @@ from barnabas.wire.records.control import VotersRecord
 _log = logging.getLogger(__name__)
 
 DELIVERY_BYTES = 1 << 20
-SLICE_S = 0.005
 MAX_KEPT_RECORDS = 100_000
 MAX_SLEEP_S = 60.0
 CLOCK_SLACK_MS = 1000
@@ -79,7 +79,7 @@ class Snapshot:
     def records(self) -> Iterator[Message]:
         for header, found in raft_records.snapshot_batches(self._reader):
             if not header.is_control:
-                yield from _messages(found)
+                yield from map(_message, found)
 
 
 class Listener(Protocol):
@@ -215,12 +215,14 @@ class RaftDriver:
         if self._flush_task is not None:
             await asyncio.wait([self._flush_task])
         await self._cancel_all()
-        if self._failure is None:
-            await asyncio.get_running_loop().run_in_executor(self._executor, self._log.flush)
-        self._disk.close()
-        self._executor.shutdown()
-        if self._closed is not None and not self._closed.done():
-            self._closed.set_result(None)
+        try:
+            if self._failure is None:
+                await asyncio.get_running_loop().run_in_executor(self._executor, self._log.flush)
+        finally:
+            self._disk.close()
+            self._executor.shutdown()
+            if self._closed is not None and not self._closed.done():
+                self._closed.set_result(None)
 
     async def drop(self) -> None:
         """Stop at once: nothing more is written, sent or answered, as if the process had died."""
@@ -452,7 +454,8 @@ class RaftDriver:
         """Execute the actions of the core until there are none."""
         core = self.core
         while self._failure is None:
-            if self._trims and self._flush_task is None:
+            # Answers that are ready read the log as it was when they were decided.
+            if self._trims and self._flush_task is None and not core.has_answers:
                 self._trim()
             ready = core.ready()
             if ready.quorum_state is not None:
@@ -522,8 +525,11 @@ class RaftDriver:
         address = send.destination.host, send.destination.port
         if code in _LASTING_ERRORS and address not in self._refusing:
             self._refusing.add(address)
-            text = "node %d at %s:%d refuses %s of this node: %s; its settings or log dirs are those of another cluster"
-            _log.error(text, *send.destination, type(send.message).__name__, ErrorCode(code).name)
+            why = "its settings or log dirs are those of another cluster"
+            if code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+                why = "add the principal of this node to super.users there: ACLs are not known before there is a leader"
+            text = "node %d at %s:%d refuses %s of this node: %s; %s"
+            _log.error(text, *send.destination, type(send.message).__name__, ErrorCode(code).name, why)
         elif response is not None and not code and not self._names_twin(send, response):
             self._refusing.discard(address)
 
@@ -609,8 +615,7 @@ class RaftDriver:
             self._fail(error)
 
     async def _catch_up(self, subscription: _Subscription) -> None:
-        clock = asyncio.get_running_loop().time
-        until = clock() + SLICE_S
+        others_first = Breather()
         while subscription.next_offset < self._high_watermark and self._failure is None:
             if subscription.next_offset < max(self._log.start_offset, 0):
                 await self._load_snapshot(subscription)
@@ -619,14 +624,10 @@ class RaftDriver:
             if kept is not None and kept.last_offset < self._high_watermark:
                 self._hand(subscription, kept)
             else:
-                for batch in self._read(subscription.next_offset):
-                    self._hand(subscription, batch)
-                    if clock() > until:
-                        await asyncio.sleep(0)
-                        until = clock() + SLICE_S
-            if clock() > until:
-                await asyncio.sleep(0)
-                until = clock() + SLICE_S
+                for decoding in self._read(subscription.next_offset):
+                    self._hand(subscription, await in_slices(decoding))
+                    await others_first()
+            await others_first()
 
     async def _load_snapshot(self, subscription: _Subscription) -> None:
         """Load the latest snapshot, at the start and whenever the log no longer reaches back far enough."""
@@ -646,8 +647,8 @@ class RaftDriver:
         self._forget_kept(self._delivered_offset())
         self._resolve_waiting()
 
-    def _read(self, offset: int) -> Iterator[CommittedBatch]:
-        """Read the next committed batches from disk, up to the first cached one."""
+    def _read(self, offset: int) -> Iterator[Slices[CommittedBatch]]:
+        """Read the next committed batches from disk, up to the first cached one. The caller decodes them."""
         first_kept = min(next(iter(self._kept), self._high_watermark), self._high_watermark)
         data = self._log.read(offset, DELIVERY_BYTES, first_kept) if first_kept > offset else b""
         data = data or self._log.read(offset, DELIVERY_BYTES, self._high_watermark)
@@ -672,21 +673,25 @@ class RaftDriver:
             subscription.listener.leadership_gained(leadership.epoch, subscription.next_offset)
 
 
-def _committed(data: bytes, position: int, header: BatchHeader, from_offset: int) -> CommittedBatch:
+def _committed(data: bytes, position: int, header: BatchHeader, from_offset: int) -> Slices[CommittedBatch]:
     """Convert a batch for listeners, without records before `from_offset`."""
-    found = [] if header.is_control else decode_records(data, position, header)
-    wanted = [record for record in found if record.offset >= from_offset]
+    messages: list[Message] = []
+    for record in () if header.is_control else walk_records(data, position, header):
+        if record.offset >= from_offset:
+            messages.append(_message(record))
+            yield
     return CommittedBatch(
         max(header.base_offset, from_offset),
         header.last_offset,
         header.partition_leader_epoch,
         header.max_timestamp,
-        _messages(wanted),
+        messages,
     )
 
 
-def _messages(found: Sequence[Record]) -> list[Message]:
-    return [wire.decode_record(record.value or b"").record for record in found]
+def _message(record: Record) -> Message:
+    message: Message = wire.decode_record(record.value or b"").record
+    return message
 
 
 def _look_at(future: asyncio.Future[Any]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from barnabas.metadata.versions import (
     FEATURES,
@@ -29,10 +29,6 @@ from barnabas.wire import Message, Uuid, decode_record, encode_record
 from barnabas.wire.errors import MalformedError
 from barnabas.wire.records.metadata import FeatureLevelRecord
 
-# Features whose APIs are not served: new clusters do not have them unless they are chosen. Directories of Apache Kafka that
-# have them are opened.
-UNSERVED_FEATURES: Final = frozenset({"share.version"})
-
 
 class Formatting(NamedTuple):
     """Everything that formatting writes."""
@@ -48,10 +44,8 @@ class Formatting(NamedTuple):
 def effective_features(
     version: MetadataVersion = LATEST_VERSION, chosen: Mapping[str, int] | None = None
 ) -> dict[str, int]:
-    """Return the level of each feature in a new cluster: the chosen one, or the default of the release if it is served."""
-    levels = {
-        name: 0 if name in UNSERVED_FEATURES else default_feature_level(name, version) for name in sorted(FEATURES)
-    }
+    """Return the level of each feature in a new cluster: the chosen one, or the default of the release."""
+    levels = {name: default_feature_level(name, version) for name in sorted(FEATURES)}
     return {METADATA_VERSION: version.value, **levels, **(chosen or {})}
 
 

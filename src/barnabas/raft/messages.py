@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from barnabas.config.internal_topics import CLUSTER_METADATA_TOPIC
 from barnabas.raft.log import OffsetAndEpoch
 from barnabas.raft.voters import Endpoint, Endpoints, Node, ReplicaKey
+from barnabas.steps import Slices, mapped
 from barnabas.wire import ErrorCode, Uuid
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
 from barnabas.wire.messages.begin_quorum_epoch import BeginQuorumEpochRequest, BeginQuorumEpochResponse
@@ -367,23 +368,25 @@ def is_described(message: DescribeQuorumRequest) -> bool:
     return _named(message.topics) is not None
 
 
-def describe_errors(message: DescribeQuorumRequest, error: ErrorCode, text: str) -> DescribeQuorumResponse:
+def describe_errors(message: DescribeQuorumRequest, error: ErrorCode, text: str) -> Slices[DescribeQuorumResponse]:
     """Return the same error for each requested partition."""
-    return DescribeQuorumResponse(
-        error_message="",
-        topics=[
-            DescribeQuorumResponse.TopicData(
-                topic_name=topic.topic_name,
-                partitions=[
-                    DescribeQuorumResponse.PartitionData(
-                        partition_index=partition.partition_index, error_code=error, error_message=text
-                    )
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in message.topics
-        ],
-    )
+
+    def row(partition: DescribeQuorumRequest.PartitionData) -> DescribeQuorumResponse.PartitionData:
+        index = partition.partition_index
+        return DescribeQuorumResponse.PartitionData(partition_index=index, error_code=error, error_message=text)
+
+    topics = []
+    for topic in message.topics:
+        yield
+        rows = yield from mapped(row, topic.partitions)
+        topics.append(DescribeQuorumResponse.TopicData(topic_name=topic.topic_name, partitions=rows))
+    return DescribeQuorumResponse(error_message="", topics=topics)
+
+
+def unknown_topic(message: DescribeQuorumRequest) -> Slices[DescribeQuorumResponse]:
+    """Return the response to a request for anything but the metadata log."""
+    text = "This server does not host this topic-partition."
+    return describe_errors(message, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, text)
 
 
 def _endpoint(cls: type[P], node: Node) -> P:

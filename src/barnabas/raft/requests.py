@@ -16,6 +16,7 @@ from barnabas.raft.ready import LogRead, ParkedFetch, Request, SnapshotRead
 from barnabas.raft.reconfiguration import AddVoter, RemoveVoter
 from barnabas.raft.roles import Candidate, Follower, Leader, Progress, Prospective, Resigned, Unattached
 from barnabas.raft.voters import Endpoint, Endpoints, Node, ReplicaKey
+from barnabas.steps import at_once
 from barnabas.wire import ErrorCode, Message
 from barnabas.wire.messages.add_raft_voter import AddRaftVoterRequest
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 MAX_FETCH_BYTES = 8 << 20
 _FIRST_WITH_DIRECTORY = 2
 _FIRST_WITH_NODES = 2
-_UNKNOWN_TOPIC_TEXT = "This server does not host this topic-partition."
 _NOT_LEADER_TEXT = (
     "For requests intended only for the leader, this error indicates that the broker is not the current leader. "
     "For requests intended for any replica, this error indicates that the broker is not a replica of the topic partition."
@@ -320,11 +320,10 @@ def _fetch_snapshot(core: RaftCore, now_ms: int, request: Request, message: Fetc
 
 def _describe_quorum(core: RaftCore, now_ms: int, request: Request, message: DescribeQuorumRequest) -> None:
     if not messages.is_described(message):
-        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        core.reply(request.id, messages.describe_errors(message, unknown, _UNKNOWN_TOPIC_TEXT))
+        core.reply(request.id, at_once(messages.unknown_topic(message)))
     elif not core.is_leader:
         error = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        core.reply(request.id, messages.describe_errors(message, error, _NOT_LEADER_TEXT))
+        core.reply(request.id, at_once(messages.describe_errors(message, error, _NOT_LEADER_TEXT)))
     else:
         core.reply(request.id, describe_quorum(core, now_ms, request.version))
 

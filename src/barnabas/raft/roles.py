@@ -148,6 +148,8 @@ class Leader:
 
     def set_voters(self, voters: VoterSet) -> None:
         """Use another voter set. The progress of a replica is kept when it becomes a voter or an observer."""
+        if self.is_alone:  # nobody had to fetch so far
+            self.check_quorum_ms = FOREVER_MS
         known = {**self.observers, **{progress.key: progress for progress in self.voters.values()}}
         self.voters = {}
         for key in voters.keys:
@@ -193,6 +195,11 @@ class Leader:
         majority = len(self.voters) // 2 + 1 - (self.own_key.id in self.voters)
         if len(self.fetched_voters) >= majority:
             self.fetched_voters.clear()
+            self.check_quorum_ms = now_ms + self.check_quorum_timeout_ms
+
+    def expect_fetches(self, now_ms: int) -> None:
+        """Start the check quorum timeout if this leader is no longer the only voter."""
+        if self.check_quorum_ms == FOREVER_MS and not self.is_alone:
             self.check_quorum_ms = now_ms + self.check_quorum_timeout_ms
 
     @property

@@ -1,10 +1,12 @@
-"""The check that the metadata log of a node can have a leader at all.
+"""The checks that the metadata log of a node can have a leader at all, and never two of them.
 
 Its one rule: a node that would wait forever says so at once, before anything is written. A node that is no voter waits for
 others to lead, as an observer, so it is refused only if there are no others.
 """
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from barnabas.raft.voters import ReplicaKey, VoterHistory
 
@@ -35,6 +37,22 @@ def why_never_led(own: ReplicaKey, voters: VoterHistory, *, knows_others: bool) 
             f"meta.properties, or use a new directory in log.dirs; {_READ}"
         )
     return None
+
+
+def why_two_leaders(recorded: Collection[int], configured: Collection[int]) -> str | None:
+    """Return why these voters may elect a leader beside that of the voters before, or None.
+
+    `recorded` are the voters in `quorum-state`, `configured` those of controller.quorum.voters. Any two majorities have a voter
+    in common if the lists differ by one voter at most.
+    """
+    changed = set(recorded) ^ set(configured)
+    if not recorded or not configured or len(changed) <= 1:
+        return None
+    before, now = (", ".join(map(str, sorted(each))) for each in (recorded, configured))
+    return (
+        f"controller.quorum.voters names the voters {now}, but its last election was among {before}: both could elect a "
+        "leader. Set it to the same list on all nodes, and add or remove one voter at a time, everywhere before the next one"
+    )
 
 
 def why_not_formatted(node_id: int, voter_ids: tuple[int, ...]) -> str:

@@ -293,7 +293,7 @@ class SessionlessFetch:
         self.error_code = error_code
 
     def answer(self, rows: Rows, now_ms: int) -> Slices[Answer]:
-        yield
+        yield from ()
         return Answer(self.error_code, NO_SESSION, rows)
 
     def throttled(self) -> Answer:
@@ -379,7 +379,11 @@ def wanted_by(
     uses_ids = version >= FIRST_WITH_TOPIC_IDS
     asked: dict[Key, Wanted] = {}
     remembered = asked if known is None else known
+    count = 0
     for topic in request.topics:
+        count += 1
+        if count % PAUSE_EVERY == 0:
+            yield
         name: str | Uuid = topic.topic_id if uses_ids else topic.topic
         shown = name_of(topic.topic_id) if uses_ids else topic.topic
         for partition in topic.partitions:
@@ -390,7 +394,8 @@ def wanted_by(
             else:
                 wanted.ask(partition)
             asked[key] = wanted
-            if len(asked) % PAUSE_EVERY == 0:
+            count += 1
+            if count % PAUSE_EVERY == 0:
                 yield
     return asked
 

@@ -296,11 +296,11 @@ class Moves:
     def _read_failed(self, move: Move, error: StorageError) -> None:
         if move.is_over:
             return
+        move.partition.read_failed(error)
+        # After a segment was deleted, the copy goes on at the new start of the log.
         if isinstance(error, CorruptLogError):
             _log.error("stopped moving %s, which stays in %s: %s", move.partition, move.partition.log_dir, error)
             self._end(move)
-        else:
-            self._replicas.fail_dir(move.partition.log_dir, error)
 
     async def _on_future(self, move: Move, do: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
         """Work on the future log in a thread. Returns None if a disk error ended the move."""

@@ -29,7 +29,7 @@ from barnabas.wire import ErrorCode, KafkaError, Uuid
 
 if TYPE_CHECKING:
     from barnabas.metadata.topics import Partition as PartitionState
-    from barnabas.replicas.waiting import WaitingFetch
+    from barnabas.replicas.waiting import Waiting
 
 Watcher = Callable[[int], None]
 
@@ -125,8 +125,8 @@ class Partition:
         self._log: Log | None = None
         self._watchers: tuple[Watcher, ...] = ()
         # Dicts from the first wait on, because most partitions are idle; they keep the order of the waits.
-        self._waiting: dict[WaitingFetch, None] | tuple[()] = ()
-        self._waiting_followers: dict[WaitingFetch, None] | tuple[()] = ()
+        self._waiting: dict[Waiting, None] | tuple[()] = ()
+        self._waiting_followers: dict[Waiting, None] | tuple[()] = ()
         self._conditions: dict[asyncio.Future[None], Callable[[], bool]] | None = None  # who waits for what
         self._replication = replication
         self.state = state
@@ -196,8 +196,21 @@ class Partition:
         return self.log.read(offset, max_bytes)
 
     async def load(self, offset: int, max_bytes: int) -> bytes:
-        """Do the same as `read`, in a thread."""
-        return await asyncio.to_thread(self.log.read, offset, max_bytes)
+        """Do the same as `read`, in a thread. A disk error takes the log dir offline and is raised."""
+        try:
+            return await asyncio.to_thread(self.log.read, offset, max_bytes)
+        except StorageError as error:
+            self.read_failed(error)
+            raise
+
+    def read_failed(self, error: StorageError) -> ErrorCode:
+        """Handle an error of reading, and return its code.
+
+        A corrupt log affects this partition alone and a deleted segment none. Any other error takes the log dir offline.
+        """
+        if error.is_of_dir and not self.is_offline:  # offline if it was deleted meanwhile
+            self._failed(self, error)
+        return error.code
 
     # --- appending as the leader
 
@@ -305,7 +318,8 @@ class Partition:
     @property
     def is_flush_due(self) -> bool:
         """Whether `flush.messages` requires a flush now. Until it is done, the last records are not committed."""
-        return self.log.log_end_offset - self.log.recovery_point >= self.log.config.flush_messages
+        log = self.log
+        return log.log_end_offset - log.recovery_point >= log.config.flush_messages
 
     def flushed(self) -> None:
         """Advance the high watermark over what was waiting for a flush."""
@@ -337,6 +351,8 @@ class Partition:
     def append_fetched(self, data: Buffer, leader_epoch: int) -> AppendInfo | None:
         """Append batches that were fetched from the leader in this epoch, as they are, and return None if there are none.
 
+        The caller flushes them if `is_flush_due`, before it tells the leader that this replica has them.
+
         Raises BatchError, UnexpectedOffsetError, and KAFKA_STORAGE_ERROR after a disk error.
         """
         try:
@@ -350,8 +366,6 @@ class Partition:
             self.traffic.replication_bytes_in += info.size_in_bytes
             if info.rolled is not None:
                 self._rolled(self, info.rolled)
-            elif self.is_flush_due:
-                self._rolled(self, info.last_offset + 1)
         return info
 
     def follow(self, high_watermark: int, log_start_offset: int) -> None:
@@ -442,7 +456,7 @@ class Partition:
         """The number of fetches that wait for this partition."""
         return len(self._waiting) + len(self._waiting_followers)
 
-    def wait(self, waiting: WaitingFetch) -> None:
+    def wait(self, waiting: Waiting) -> None:
         """Wake this fetch when more can be read: for a follower whatever is appended, for others what is committed."""
         if waiting.is_follower:
             if not isinstance(self._waiting_followers, dict):
@@ -453,7 +467,7 @@ class Partition:
                 self._waiting = {}
             self._waiting[waiting] = None
 
-    def stop_waiting(self, waiting: WaitingFetch) -> None:
+    def stop_waiting(self, waiting: Waiting) -> None:
         for each in (self._waiting, self._waiting_followers):
             if isinstance(each, dict):
                 each.pop(waiting, None)

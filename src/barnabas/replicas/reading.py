@@ -19,7 +19,6 @@ from barnabas.slices import Slices
 from barnabas.storage import FileRange, StorageError
 from barnabas.storage.aborted import AbortedTxn
 from barnabas.storage.epochs import UNDEFINED_EPOCH, UNDEFINED_OFFSET, EpochEndOffset
-from barnabas.storage.errors import CorruptLogError, FileGoneError
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -79,10 +78,9 @@ class StoredRecords:
     In a response they take the place of bytes. If a chunk cannot be read, the response cannot be completed.
     """
 
-    __slots__ = ("_batches", "_replicas", "partition")
+    __slots__ = ("_batches", "partition")
 
-    def __init__(self, replicas: Replicas, partition: Partition, batches: FileRange) -> None:
-        self._replicas = replicas
+    def __init__(self, partition: Partition, batches: FileRange) -> None:
         self.partition = partition
         self._batches = batches
 
@@ -102,7 +100,7 @@ class StoredRecords:
         return self._batches.read_cached()
 
     def failed(self, error: StorageError) -> None:
-        failed(self._replicas, self.partition, error)
+        self.partition.read_failed(error)
 
 
 def isolation_of(replica_id: int, isolation_level: int) -> Isolation:
@@ -154,7 +152,7 @@ def find(replicas: Replicas, wanted: Iterable[Wanted], limits: Limits, *, is_fir
                 partition.fetched(limits.replica_id, each.fetch_offset, each.log_start_offset, limits.replica_epoch)
         except StorageError as error:
             assert partition is not None
-            one = Found(each, failed(replicas, partition, error))
+            one = Found(each, partition.read_failed(error))
         except KafkaError as error:
             one = Found(each, error.code)
         found.append(one)
@@ -235,17 +233,6 @@ def _find(partition: Partition, wanted: Wanted, limits: Limits, left: int, is_em
         diverging,
         preferred,
     )
-
-
-def failed(replicas: Replicas, partition: Partition, error: StorageError) -> ErrorCode:
-    """Handle a disk error and return its error code.
-
-    A corrupt log affects one partition and a deleted segment none. Any other error takes the log dir offline.
-    """
-    is_of_dir = not isinstance(error, CorruptLogError | FileGoneError)
-    if is_of_dir and not partition.is_offline:  # false if it was deleted meanwhile
-        replicas.fail_dir(partition.log_dir, error)
-    return error.code
 
 
 def is_throttled_leader(replicas: Replicas, partition: Partition) -> bool:

@@ -17,11 +17,15 @@ class TopicTraffic:
         "bytes_rejected",
         "failed_fetch_requests",
         "failed_produce_requests",
+        "failed_share_acknowledge_requests",
+        "failed_share_fetch_requests",
         "fetch_requests",
         "messages_in",
         "produce_requests",
         "replication_bytes_in",
         "replication_bytes_out",
+        "share_acknowledge_requests",
+        "share_fetch_requests",
     )
 
     def __init__(self) -> None:
@@ -35,6 +39,10 @@ class TopicTraffic:
         self.fetch_requests = 0  # one for each partition of a response
         self.failed_produce_requests = 0
         self.failed_fetch_requests = 0
+        self.share_fetch_requests = 0  # one for each topic of a request
+        self.share_acknowledge_requests = 0  # the same
+        self.failed_share_fetch_requests = 0
+        self.failed_share_acknowledge_requests = 0
 
     def add(self, other: TopicTraffic) -> None:
         for name in TopicTraffic.__slots__:

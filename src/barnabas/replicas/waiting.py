@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from barnabas.replicas.partition import Partition
+
+
+class Waiting(Protocol):
+    """Whoever waits until more of a partition can be read."""
+
+    @property
+    def is_follower(self) -> bool: ...
+
+    def advanced(self, appended_bytes: int) -> None: ...
+
+    def disturbed(self) -> None: ...
 
 
 class WaitingFetch:

@@ -14,19 +14,23 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from barnabas import wire
 from barnabas.batches import (
+    HEADER_SIZE,
     BatchHeader,
     ControlType,
     Record,
     decode_end_txn_marker,
+    decode_payload,
     decode_records,
+    decode_records_in_chunks,
     iterate_batches,
 )
 from barnabas.batches.builder import PayloadBuilder
+from barnabas.batches.compression import most_decompressed_bytes
 from barnabas.batches.format import Compression
 from barnabas.replicated.decision import KeyValue, Producer, Records
 from barnabas.replicated.loop import Apply, Batch, Decision, Loop, Marker
-from barnabas.slices import in_slices
-from barnabas.steps import Slices, result_of, stepwise
+from barnabas.slices import in_slices, waited
+from barnabas.steps import ROWS_PER_STEP, Slices, result_of, stepwise
 from barnabas.wire import ErrorCode, KafkaError, UnsupportedVersionError
 
 _log = logging.getLogger(__name__)
@@ -222,7 +226,8 @@ class Machine(Generic[Image]):
             raise
         except Exception as error:
             where = f"{self._coordinator.topic}-{self.partition_id}"
-            _log.error("could not load %s: its groups or transactions are not served", where, exc_info=error)
+            trace = None if isinstance(error, KafkaError) else error  # which says what is wrong with a disk or a log
+            _log.error("could not load %s: its groups or transactions are not served: %s", where, error, exc_info=trace)
             self.failure = KafkaError(ErrorCode.NOT_COORDINATOR, f"{where} cannot be loaded")
             return
         self.loop.gained(self.leader_epoch, self.log.log_end_offset)
@@ -268,14 +273,15 @@ class Machine(Generic[Image]):
     def _decode(self, data: bytes, position: int, header: BatchHeader) -> Slices[Batch | None]:
         producer = Producer(header.producer_id, header.producer_epoch) if header.is_transactional else None
         place = (header.base_offset, header.last_offset, header.partition_leader_epoch, header.max_timestamp)
-        decoded = decode_records(data, position, header)
         if header.is_control:
+            decoded = decode_records(data, position, header)
             marker = decode_end_txn_marker(decoded[0]) if decoded else None
             if marker is None or producer is None:
                 return None
             return Batch(*place, (), producer, Marker(marker.type is ControlType.COMMIT, marker.coordinator_epoch))
         records: list[KeyValue] = []
-        for some in stepwise(decoded):
+        payload = yield from _payload(data, position, header)
+        for some in decode_records_in_chunks(payload, header, ROWS_PER_STEP):
             found = (decode_key_value(record, self._coordinator.record_group) for record in some)
             records += [record for record in found if record is not None]
             yield
@@ -287,6 +293,14 @@ class Machine(Generic[Image]):
     def _check_leads(self) -> None:
         if not self.is_loaded:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
+
+
+def _payload(data: bytes, position: int, header: BatchHeader) -> Slices[bytes]:
+    """Return the decompressed records of a batch. What may be large is decompressed in a thread."""
+    compressed = memoryview(data)[position + HEADER_SIZE : position + header.size_in_bytes]
+    if header.compression is Compression.NONE or most_decompressed_bytes(header.compression, compressed) <= LOAD_BYTES:
+        return decode_payload(data, position, header)
+    return (yield from waited(asyncio.to_thread(decode_payload, data, position, header)))
 
 
 def decode_key_value(record: Record, record_group: str) -> KeyValue | None:

@@ -5,15 +5,18 @@ Its one rule: the type ends at the first colon; a name may contain more. This mo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 USER_TYPE = "User"
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaPrincipal:
+    """A user who logged in with a delegation token is `token_authenticated`, and equal to one who used a password."""
+
     type: str
     name: str
+    token_authenticated: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         return f"{self.type}:{self.name}"

@@ -225,6 +225,14 @@ REQUIRED: Final[Mapping[str, tuple[Required, ...]]] = MappingProxyType(
             Required(_DESCRIBE, _GROUP, _G),
             Required(_DESCRIBE, _TOPIC, f"{_T} for the group, if a member is assigned the topic"),
         ),
+        "ShareFetch": (
+            Required(_READ, _GROUP, _G),
+            Required(_READ, _TOPIC, f"{_T} for its partitions"),
+        ),
+        "ShareAcknowledge": (
+            Required(_READ, _GROUP, _G),
+            Required(_READ, _TOPIC, f"{_T} for its partitions"),
+        ),
         "GetTelemetrySubscriptions": (),
         "PushTelemetry": (),
         "AssignReplicasToDirs": _NODES,
@@ -248,6 +256,12 @@ REQUIRED: Final[Mapping[str, tuple[Required, ...]]] = MappingProxyType(
             Required(_DESCRIBE, _GROUP, _G),
             Required(_DESCRIBE, _TOPIC, f"{_T} for the group, if its topology has the topic"),
         ),
+        "DescribeShareGroupOffsets": (
+            Required(_DESCRIBE, _GROUP, _G),
+            Required(_DESCRIBE, _TOPIC, f"{_T} if it is named; left out of all topics"),
+        ),
+        "AlterShareGroupOffsets": (Required(_READ, _GROUP, _G), Required(_READ, _TOPIC, _T)),
+        "DeleteShareGroupOffsets": (Required(_DELETE, _GROUP, _G), Required(_READ, _TOPIC, _T)),
     }
 )
 """By API, of other versions of Kafka too. An API with no permissions answers everyone."""

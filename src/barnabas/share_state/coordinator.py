@@ -24,7 +24,7 @@ from barnabas.replicated.scheduler import Handle, Scheduler
 from barnabas.share_state import decide
 from barnabas.share_state.state import EMPTY_IMAGE, TOPIC, SharePartitionKey, ShareStateImage, apply, redundant_offset
 from barnabas.slices import Breather, in_slices
-from barnabas.steps import Slices
+from barnabas.steps import Slices, mapped, stepwise
 from barnabas.wire import ErrorCode, KafkaError, Uuid
 from barnabas.wire.messages.delete_share_group_state import DeleteShareGroupStateRequest, DeleteShareGroupStateResponse
 from barnabas.wire.messages.initialize_share_group_state import (
@@ -140,28 +140,28 @@ class ShareCoordinator:
     async def initialize(self, request: InitializeShareGroupStateRequest) -> InitializeShareGroupStateResponse:
         response = InitializeShareGroupStateResponse
         rows = await self._answer(request, "initialize share group state", decide.initialize, response.PartitionResult)
-        return response(results=_results(request, rows, response.InitializeStateResult))
+        return response(results=await in_slices(_results(request, rows, response.InitializeStateResult)))
 
     async def read(self, request: ReadShareGroupStateRequest) -> ReadShareGroupStateResponse:
         response = ReadShareGroupStateResponse
         rows = await self._answer(request, "read share group state", decide.read, response.PartitionResult)
-        return response(results=_results(request, rows, response.ReadStateResult))
+        return response(results=await in_slices(_results(request, rows, response.ReadStateResult)))
 
     async def write(self, request: WriteShareGroupStateRequest) -> WriteShareGroupStateResponse:
         response = WriteShareGroupStateResponse
         rows = await self._answer(request, "write share group state", decide.write, response.PartitionResult)
-        return response(results=_results(request, rows, response.WriteStateResult))
+        return response(results=await in_slices(_results(request, rows, response.WriteStateResult)))
 
     async def delete(self, request: DeleteShareGroupStateRequest) -> DeleteShareGroupStateResponse:
         response = DeleteShareGroupStateResponse
         rows = await self._answer(request, "delete share group state", decide.delete, response.PartitionResult)
-        return response(results=_results(request, rows, response.DeleteStateResult))
+        return response(results=await in_slices(_results(request, rows, response.DeleteStateResult)))
 
     async def read_summary(self, request: ReadShareGroupStateSummaryRequest) -> ReadShareGroupStateSummaryResponse:
         response = ReadShareGroupStateSummaryResponse
         what = "read share group state summary"
         rows = await self._answer(request, what, decide.read_summary, response.PartitionResult)
-        return response(results=_results(request, rows, response.ReadStateSummaryResult))
+        return response(results=await in_slices(_results(request, rows, response.ReadStateSummaryResult)))
 
     async def _answer(
         self, request: Any, what: str, decision: decide.Decide[Any, Any], row: Any
@@ -173,7 +173,10 @@ class ShareCoordinator:
         answers = await asyncio.gather(
             *(self._decide(partition, asked, what, decision, row) for partition, asked in by_partition.items())
         )
-        return {key: found for answer in answers for key, found in answer.items()}
+        rows: dict[SharePartitionKey, Any] = {}
+        for answer in answers:
+            rows.update(answer)
+        return rows
 
     def _by_partition(self, request: Any) -> Slices[dict[int, dict[SharePartitionKey, Any]]]:
         found: dict[int, dict[SharePartitionKey, Any]] = {}
@@ -197,7 +200,7 @@ class ShareCoordinator:
 
         try:
             machine = self.machines.machine(partition)
-            rows: dict[SharePartitionKey, Any] = await machine.write_soon(
+            decided: dict[SharePartitionKey, Any] = await machine.write_soon(
                 lambda image: decide.decided(decision, failed, asked.items(), self._situation(image))
             )
             async with asyncio.timeout(self._config().get_int("share.coordinator.write.timeout.ms") / 1000):
@@ -207,9 +210,10 @@ class ShareCoordinator:
         except TimeoutError:
             code, message = ErrorCode.COORDINATOR_NOT_AVAILABLE, None  # it may still be committed
         else:
-            return rows
+            return decided
         failure = KafkaError(code, f"Unable to {what}: {message or code.message}")
-        return {key: failed(key.partition, failure) for key in asked}
+        rows = await in_slices(mapped(lambda key: failed(key.partition, failure), asked))
+        return dict(zip(asked, rows, strict=True))
 
     def _situation(self, image: ShareStateImage) -> decide.ShareSituation:
         return decide.ShareSituation(image, self._image(), self._scheduler.now_ms(), self._updates_per_snapshot)
@@ -244,13 +248,18 @@ class ShareCoordinator:
                 _log.warning("could not write the state of %s to %s-%d: %s", what, TOPIC, machine.partition_id, error)
 
 
-def _results(request: Any, rows: dict[SharePartitionKey, Any], result: Any) -> list[Any]:
+def _results(request: Any, rows: dict[SharePartitionKey, Any], result: Any) -> Slices[list[Any]]:
     """Return the rows by topic, in the order of the request."""
     found: dict[Uuid, Any] = {}
+    known: set[SharePartitionKey] = set()
     for topic in request.topics if rows else ():
         answered = found.setdefault(topic.topic_id, result(topic_id=topic.topic_id))
-        known = {row.partition for row in answered.partitions}
-        for index in dict.fromkeys(each.partition for each in topic.partitions):
-            if index not in known:
-                answered.partitions.append(rows[SharePartitionKey(request.group_id, topic.topic_id, index)])
+        yield
+        for some in stepwise(topic.partitions):
+            yield
+            for each in some:
+                key = SharePartitionKey(request.group_id, topic.topic_id, each.partition)
+                if key not in known:
+                    known.add(key)
+                    answered.partitions.append(rows[key])
     return list(found.values())

@@ -122,7 +122,7 @@ class Persister:
         self._image = image
         self._scheduler = scheduler
         self._coordinator = coordinator
-        self._ask_broker = ask_broker
+        self.ask_broker = ask_broker
         self._create_topic = create_topic
 
     async def initialize(self, request: InitializeShareGroupStateRequest) -> InitializeShareGroupStateResponse:
@@ -204,10 +204,10 @@ class Persister:
         try:
             if node_id == self._node_id:
                 response = await kind.local(self._coordinator, request)
-            elif node_id < 0 or self._ask_broker is None:
+            elif node_id < 0 or self.ask_broker is None:
                 raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
             else:
-                response = await self._ask_broker(node_id, request)
+                response = await self.ask_broker(node_id, request)
         except KafkaError as error:
             return {key: _failed(kind, key[1], error.code, error.message) for key in partitions}
         except (OSError, TimeoutError):

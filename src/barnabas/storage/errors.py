@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 
 from barnabas.wire.errors import ErrorCode, KafkaError
 
 
 class StorageError(KafkaError):
-    """A disk, directory or file that cannot be used."""
+    """A disk, directory or file that cannot be used. `is_of_dir` is whether its log dir is to go offline."""
 
     message: str
+    is_of_dir: ClassVar[bool] = True
 
     def __init__(self, message: str, code: ErrorCode = ErrorCode.KAFKA_STORAGE_ERROR) -> None:
         super().__init__(code, message)
@@ -32,6 +34,8 @@ class CorruptLogError(StorageError):
     `truncated` means that the file ends inside the batch that starts there, as after a crash.
     """
 
+    is_of_dir = False
+
     def __init__(self, path: Path, position: int, reason: str, *, truncated: bool = False) -> None:
         super().__init__(f"{path} at position {position}: {reason}", ErrorCode.CORRUPT_MESSAGE)
         self.path = path
@@ -42,6 +46,8 @@ class CorruptLogError(StorageError):
 
 class FileGoneError(StorageError):
     """A file that was deleted with its segment before it was read. The disk is not at fault."""
+
+    is_of_dir = False
 
 
 class OffsetOutOfRangeError(KafkaError):

@@ -194,7 +194,7 @@ class File:
         descriptor = self._borrow()
         try:
             for first in range(0, len(buffers), _MAX_BUFFERS):
-                some = buffers[first : first + _MAX_BUFFERS]
+                some = buffers if len(buffers) <= _MAX_BUFFERS else buffers[first : first + _MAX_BUFFERS]
                 size = sum(map(len, some))
                 written = system.pwritev(descriptor, some, position)
                 if written < size:

@@ -731,7 +731,8 @@ class Log:
     def _append(self, groups: Sequence[_Group]) -> AppendInfo:
         rolled = None
         size, max_timestamp = 0, NO_TIMESTAMP
-        with self._writing():
+        self._check_usable()
+        try:  # as `_writing`, which would cost each batch several calls
             for group in groups:
                 first, last = group.batches[0], group.batches[-1]
                 size += group.size
@@ -745,6 +746,9 @@ class Log:
                     follow(self.producers, produced, segment.txn_index)
                     self.producers.keep_at_most(self.config.max_producer_ids)
                 self.log_end_offset = last.last_offset + 1
+        except StorageError as error:
+            self._failure = self._failure or error.message
+            raise
         return AppendInfo(groups[0].batches[0].base_offset, self.log_end_offset - 1, max_timestamp, size, rolled)
 
     def _roll(self, base_offset: int) -> Segment:

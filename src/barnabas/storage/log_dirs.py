@@ -55,6 +55,7 @@ MAX_DIRECTORY_NAME = 255
 
 _CLEAN_SHUTDOWN_VERSION = 0
 _RESERVED_DIRECTORY_IDS = 100
+_MIRROR = "barnabas.mirror"
 _MAX_SHOWN = 3
 _REMOTE_INDEX_CACHE = "remote-log-index-cache"
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -68,6 +69,8 @@ class MetaProperties(NamedTuple):
     node_id: int | None
     directory_id: Uuid | None = None
     version: int = 1
+    is_mirror: bool = False
+    """The dir has a copy of a cluster's metadata log, of which all is committed. It belongs to no node."""
 
 
 class FormattedDirs(NamedTuple):
@@ -122,6 +125,7 @@ def read_meta_properties(log_dir: Path) -> MetaProperties | None:
             node_id=None if node_id is None else int(node_id),
             directory_id=None if directory_id is None else Uuid.parse(directory_id.strip()),
             version=version,
+            is_mirror=found.get(_MIRROR) == "true",
         )
         if version and (meta.cluster_id is None or meta.node_id is None):
             raise ValueError("cluster.id or node.id is missing")
@@ -140,6 +144,7 @@ def write_meta_properties(log_dir: Path, meta: MetaProperties, now_ms: int) -> N
         "directory.id": meta.directory_id,
         "version": meta.version,
         "cluster.id": meta.cluster_id,
+        _MIRROR: "true" if meta.is_mirror else None,
     }
     items = [(name, str(value)) for name, value in values.items() if value is not None]
     write_atomically(log_dir / META_PROPERTIES, properties.dumps(items, f"\n{date}").encode("ascii"))
@@ -215,6 +220,11 @@ def _is_of_kafka(entry: Entry) -> bool:
 
 def require_owner(log_dir: Path, meta: MetaProperties) -> None:
     """Raise StorageError unless `meta.properties` names the cluster and the node, as it does not if it was emptied."""
+    if meta.is_mirror:
+        raise StorageError(
+            f"{log_dir} is a mirror of the metadata of cluster {meta.cluster_id}, not the log dir of a node: "
+            f"read it with serve --read-only {log_dir}, or choose another directory"
+        )
     missing = [name for name, value in (("cluster.id", meta.cluster_id), ("node.id", meta.node_id)) if value is None]
     if missing:
         raise StorageError(

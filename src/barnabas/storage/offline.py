@@ -20,7 +20,7 @@ from barnabas.batches import (
     check_record_lengths,
     decode_payload,
 )
-from barnabas.batches.format import HEADER_SIZE, MAX_INT64
+from barnabas.batches.format import MAX_INT64
 from barnabas.storage.batch_file import walk_places, walk_whole
 from barnabas.storage.errors import CorruptLogError
 from barnabas.storage.files import File
@@ -168,7 +168,7 @@ def check_batches(path: Path, progressed: Callable[[int], None] = lambda positio
 
 def _fault_of_records(batch: OfflineBatch) -> str | None:
     header = batch.header
-    if header.records_count == 0 and header.size_in_bytes == HEADER_SIZE:
+    if header.is_empty:
         return None  # an empty batch that compaction keeps for the state of its producer
     try:
         check_record_lengths(bytes(decode_payload(batch.data, 0, header)), header.records_count)

@@ -36,6 +36,12 @@ def read_quorum_state(directory: Path) -> QuorumStateData | None:
         ) from error
 
 
+def recorded_voters(directory: Path) -> frozenset[int]:
+    """Return the voters of the last election, or none if they are in the log or there was no election."""
+    found = read_quorum_state(directory)
+    return frozenset(voter.voter_id for voter in (found.current_voters if found is not None else None) or ())
+
+
 def write_quorum_state(directory: Path, state: QuorumStateData, version: int) -> None:
     """Write the file durably."""
     content = state.to_json(version) | {_DATA_VERSION: version}

@@ -18,13 +18,14 @@ from threading import Lock
 from typing import NamedTuple
 
 from barnabas.batches import (
+    HEADER_SIZE,
     BatchError,
     BatchHeader,
     CorruptBatchError,
     Record,
     check_crc,
-    decode_records,
     decode_whole_header,
+    walk_records,
 )
 from barnabas.batches.format import MAGIC, MAGIC_POSITION, Buffer
 from barnabas.storage.aborted import TransactionIndex
@@ -53,6 +54,8 @@ SWAP_SUFFIX = ".swap"  # about to replace other segments
 INDEX_SUFFIXES = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX)
 MAX_SEGMENT_BYTES = 2**31 - 1
 _LOOKED_THROUGH_BYTES = 16 * 1024 * 1024  # searched after a damaged batch
+_SECTOR_BYTES = 512  # a disk writes these as a whole, or not at all
+_LENGTH_END = 12  # base offset and length: the length of a batch is never zero
 _MAKING = Lock()  # protects the creation of index objects, one of each per segment
 
 
@@ -451,8 +454,8 @@ class Segment:
         """Keep the intact batches at the start, truncate the rest, and rebuild the indexes.
 
         Batches up to `flushed_offset` are known to be on disk: if an index entry before it matches, the scan starts
-        there. In a metadata log, damage followed by intact batches is not an interrupted write but data loss, and
-        raises CorruptLogError.
+        there. In a metadata log, damage followed by intact batches is data loss, and raises CorruptLogError. The
+        exception is a sector that was never written, although later ones were: power was lost during a flush.
         """
         start = self._trusted_batch(flushed_offset)
         position, next_offset = self._begin_recovery(start)
@@ -467,7 +470,12 @@ class Segment:
                 position = batch.position + header.size_in_bytes
         except CorruptLogError as error:
             fault = error
-            self._refuse_loss(error, batches_follow)
+            is_interrupted = (
+                not batches_follow
+                and next_offset >= flushed_offset
+                and self._has_unwritten_sector(error.position, next_offset)
+            )
+            self._refuse_loss(error, batches_follow=batches_follow, is_interrupted=is_interrupted)
         return self._finish_recovery(position, next_offset, fault)
 
     def _begin_recovery(self, start: BatchPosition | None) -> tuple[int, int]:
@@ -516,17 +524,31 @@ class Segment:
         if header.last_offset < next_offset - 1:
             raise CorruptLogError(path, position, f"offset {header.last_offset} comes after {next_offset - 1}")
 
-    def _refuse_loss(self, fault: CorruptLogError, batches_follow: bool) -> None:
+    def _refuse_loss(self, fault: CorruptLogError, *, batches_follow: bool, is_interrupted: bool) -> None:
         """Raise if truncation would lose batches that were completely written."""
         if not fault.truncated and is_old_message(self.log.read(_LOOKED_THROUGH_BYTES, fault.position)):
             raise StorageError(f"{fault}; convert this log with a Kafka version before 4.0") from fault
-        if self.config.metadata and (batches_follow or self._has_batch_from(fault.position)):
+        if self.config.metadata and not is_interrupted and (batches_follow or self._has_batch_from(fault.position)):
             raise CorruptLogError(
                 fault.path,
                 fault.position,
                 f"{fault.reason}, but intact batches follow, so this is damage and not an interrupted write; "
                 "if the cluster has other voters, empty this directory and let the node fetch the log again",
             ) from fault
+
+    def _has_unwritten_sector(self, position: int, next_offset: int) -> bool:
+        """Whether a sector of the batch with this base offset is zeros up to its end, from where the batch begins.
+
+        What has been flushed ends before the batch, so all that a lost sector has of it and of the next batches is zeros.
+        """
+        data = self.log.read(min(self.size - position, _LOOKED_THROUGH_BYTES), position)
+        first = _SECTOR_BYTES - position % _SECTOR_BYTES
+        is_zero_if_written = first < _LENGTH_END and not any(next_offset.to_bytes(8)[:first])
+        if not any(data[:first]) and not is_zero_if_written:
+            return True
+        length = int.from_bytes(data[_LENGTH_END - 4 : _LENGTH_END])
+        end = min(max(_LENGTH_END + length, HEADER_SIZE), len(data))
+        return any(not any(data[at : at + _SECTOR_BYTES]) for at in range(first, end, _SECTOR_BYTES))
 
     def _has_batch_from(self, position: int) -> bool:
         """Whether there is an intact batch at or after `position`. The length of a damaged batch may be wrong."""
@@ -571,9 +593,9 @@ class Segment:
             since = 0
         self._bytes_since_entry = since + size
 
-    def _records(self, position: int, header: BatchHeader) -> list[Record]:
+    def _records(self, position: int, header: BatchHeader) -> Iterator[Record]:
         try:
-            return decode_records(self.log.read(header.size_in_bytes, position), 0, header)
+            yield from walk_records(self.log.read(header.size_in_bytes, position), 0, header)
         except BatchError as error:
             raise CorruptLogError(self.log.path, position, str(error)) from error
 

@@ -20,6 +20,7 @@ from barnabas.testing.embedded import START_TIMEOUT_S, AsyncBroker, BrokerError
 from barnabas.testing.records import Record
 from barnabas.testing.security import Security
 from barnabas.testing.settings import Setting
+from barnabas.testing.share_group import ShareGroup
 
 T = TypeVar("T")
 
@@ -221,6 +222,10 @@ class Broker:
         no such topic.
         """
         return self._call(self._broker.records(topic, count, timeout_s=timeout_s), timeout_s + CALL_TIMEOUT_S)
+
+    def share_group(self, group_id: str) -> ShareGroup:
+        """Return what shows which records a share group has acquired, by whom, and how often they were delivered."""
+        return self._broker.share_group(group_id).called_through(self._call)
 
 
 def _close_all() -> None:

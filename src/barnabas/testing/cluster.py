@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import shutil
 import socket
+import ssl
 import tempfile
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -19,6 +20,7 @@ from typing import Any, Self, TypeVar
 from barnabas.broker.node import Node, NodeError
 from barnabas.broker.surroundings import REAL_WORLD, Surroundings
 from barnabas.client.loop_thread import LoopThread
+from barnabas.client.settings import load as load_client
 from barnabas.config.server import load
 from barnabas.config.server_config import ServerConfig
 from barnabas.config.values import ConfigError
@@ -26,7 +28,9 @@ from barnabas.operations.local_cluster.formatting import format_all
 from barnabas.operations.local_cluster.layout import CLIENTS, CONTROLLER, HOST, LocalNode, nodes_of, settings_of
 from barnabas.testing.embedded import START_TIMEOUT_S, BrokerError, be_quiet, stop_node
 from barnabas.testing.faults import Faults
+from barnabas.testing.security import Security
 from barnabas.testing.settings import TEST_DEFAULTS, Setting, setting_texts, topic_partitions
+from barnabas.testing.share_group import InFlight, ShareGroup
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 
@@ -35,6 +39,7 @@ T = TypeVar("T")
 CREATE_TOPICS_VERSION = 7
 CALL_TIMEOUT_S = 60.0
 LOOK_AGAIN_S = 0.01
+HOSTS = (HOST, "localhost")  # in the certificates of nodes
 
 CLUSTER_DEFAULTS = {
     # Elections within a tenth of a second: nothing but this process is slow here.
@@ -60,6 +65,7 @@ class AsyncCluster:
         data_dir: Path | str | None = None,
         racks: Sequence[str] = (),
         static_quorum: bool = False,
+        security: Security | str | None = None,
         surroundings: Surroundings = REAL_WORLD,
     ) -> None:
         """Configure a cluster.
@@ -68,15 +74,22 @@ class AsyncCluster:
         the others only brokers. `topics` exist when the cluster is ready, with `default.replication.factor` replicas.
         `config` is for every node. `data_dir` has a directory for each node and is kept; without it, a temporary one is used
         and removed. The brokers are in `racks` in turn. The voters of a `static_quorum` are in `controller.quorum.voters`.
+        `security` protects clients, brokers and controllers, as that of `Broker`; the nodes are User:node for each other.
         """
+        self._security = Security(security) if isinstance(security, str) else security
+        clients = CLIENTS if self._security is None else self._security.protocol
         try:
-            self.layout = {each.node_id: each for each in nodes_of(nodes, controllers, racks)}
+            self.layout = {each.node_id: each._replace(clients=clients) for each in nodes_of(nodes, controllers, racks)}
         except ValueError as error:
             raise BrokerError(str(error)) from None
         self.nodes: dict[int, Node] = {}
         self.cluster_id = ""
         self._topics = topic_partitions(topics)
         self._settings = setting_texts(config or {})
+        if self._security is not None:
+            is_authorizing = bool(self._settings.get("authorizer.class.name"))
+            own = self._security.server_settings(HOSTS, is_authorizing=is_authorizing, has_others=True)
+            self._settings = {**own, **self._settings}
         self._racks = tuple(racks)
         self._is_static = static_quorum
         self._surroundings = surroundings
@@ -98,15 +111,33 @@ class AsyncCluster:
     @property
     def bootstrap_servers(self) -> str:
         """The addresses of all brokers, running or not."""
-        return ",".join(each.address(CLIENTS) for each in self.layout.values() if each.is_broker)
+        return ",".join(each.address(each.clients) for each in self.layout.values() if each.is_broker)
 
     @property
     def bootstrap_controllers(self) -> str:
         return ",".join(each.address(CONTROLLER) for each in self.layout.values() if each.is_controller)
 
-    def address(self, node_id: int, listener_name: str = CLIENTS) -> str:
-        """`host:port` of a node."""
-        return self.layout[node_id].address(listener_name)
+    def address(self, node_id: int, listener_name: str | None = None) -> str:
+        """`host:port` of a node, for clients unless another listener is named."""
+        node = self.layout[node_id]
+        return node.address(node.clients if listener_name is None else listener_name)
+
+    def client_config(self, user: str | None = None) -> dict[str, str]:
+        """Settings of a client of this cluster, in the names of Java's clients and of `barnabas.client`.
+
+        `user` is one of its `Security`; the default is the first.
+        """
+        settings = {"bootstrap.servers": self.bootstrap_servers}
+        return settings if self._security is None else settings | self._security.client_config(user)
+
+    def librdkafka_config(self, user: str | None = None) -> dict[str, str]:
+        """Like `client_config`, in the names of librdkafka, for confluent-kafka."""
+        settings = {"bootstrap.servers": self.bootstrap_servers}
+        return settings if self._security is None else settings | self._security.librdkafka_config(user)
+
+    def ssl_context(self, user: str | None = None) -> ssl.SSLContext | None:
+        """The TLS context for a client of this cluster, for aiokafka and kafka-python; None without TLS."""
+        return load_client(self.client_config(user)).connect_options().tls
 
     @property
     def active_controller(self) -> int | None:
@@ -238,6 +269,15 @@ class AsyncCluster:
         """The id of the broker that leads a partition, as some running node knows it; None if none does."""
         return next((leader_of(each, topic, partition) for each in self.nodes.values()), None)
 
+    def share_group(self, group_id: str) -> ShareGroup:
+        """Return what shows which records a share group has acquired, by whom, and how often they were delivered."""
+
+        def look(topic: str, partition: int, at: Callable[[Node], list[InFlight]]) -> list[InFlight]:
+            leader = self.leader(topic, partition)
+            return [] if leader is None or leader not in self.nodes else at(self.nodes[leader])
+
+        return ShareGroup(group_id, look)
+
     async def wait_active_controller(self, *, other_than: int | None = None, timeout_s: float = 20.0) -> int:
         """Wait until a controller is active, other than the given one, and return its id. Raises TimeoutError."""
         async with asyncio.timeout(timeout_s):
@@ -301,6 +341,7 @@ class AsyncCluster:
             self._surroundings.now_ms,
             self._surroundings.random_for("cluster"),
             is_static=self._is_static,
+            records=() if self._security is None else self._security.scram_records(),
         )
         known.write_text(f"{self.cluster_id}\n")
 
@@ -327,6 +368,7 @@ class Cluster:
         data_dir: Path | str | None = None,
         racks: Sequence[str] = (),
         static_quorum: bool = False,
+        security: Security | str | None = None,
     ) -> None:
         """Like `AsyncCluster`."""
         self._cluster = AsyncCluster(
@@ -337,6 +379,7 @@ class Cluster:
             data_dir=data_dir,
             racks=racks,
             static_quorum=static_quorum,
+            security=security,
         )
         self.faults = self._cluster.faults
         self._thread: LoopThread | None = None
@@ -363,9 +406,24 @@ class Cluster:
         """The id of the node whose controller is active, or None during an election."""
         return self._cluster.active_controller
 
-    def address(self, node_id: int, listener_name: str = CLIENTS) -> str:
-        """`host:port` of a node."""
+    def address(self, node_id: int, listener_name: str | None = None) -> str:
+        """`host:port` of a node, for clients unless another listener is named."""
         return self._cluster.address(node_id, listener_name)
+
+    def client_config(self, user: str | None = None) -> dict[str, str]:
+        """Settings of a client of this cluster, in the names of Java's clients and of `barnabas.client`.
+
+        `user` is one of its `Security`; the default is the first.
+        """
+        return self._cluster.client_config(user)
+
+    def librdkafka_config(self, user: str | None = None) -> dict[str, str]:
+        """Like `client_config`, in the names of librdkafka, for confluent-kafka."""
+        return self._cluster.librdkafka_config(user)
+
+    def ssl_context(self, user: str | None = None) -> ssl.SSLContext | None:
+        """The TLS context for a client of this cluster, for aiokafka and kafka-python; None without TLS."""
+        return self._cluster.ssl_context(user)
 
     def start(self) -> Self:
         """Start all nodes. Returns when each of them serves clients and the topics exist."""
@@ -409,6 +467,10 @@ class Cluster:
     def leader(self, topic: str, partition: int = 0) -> int | None:
         """The id of the broker that leads a partition, as some running node knows it; None if none does."""
         return self._cluster.leader(topic, partition)
+
+    def share_group(self, group_id: str) -> ShareGroup:
+        """Return what shows which records a share group has acquired, by whom, and how often they were delivered."""
+        return self._cluster.share_group(group_id).called_through(self._call)
 
     def wait_active_controller(self, *, other_than: int | None = None, timeout_s: float = 20.0) -> int:
         """Wait until a controller is active, other than the given one, and return its id. Raises TimeoutError."""

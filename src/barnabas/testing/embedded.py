@@ -36,6 +36,7 @@ from barnabas.testing.faults import Faults
 from barnabas.testing.records import Record, committed_records
 from barnabas.testing.security import Security
 from barnabas.testing.settings import Setting, Wanted, server_config, setting_texts, topic_partitions
+from barnabas.testing.share_group import ShareGroup
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
 
@@ -372,6 +373,10 @@ class AsyncBroker:
             if time.monotonic() > deadline_s:
                 raise TimeoutError(f"{topic} has {len(records)} records after {timeout_s:g} s, not {count}: {records}")
             await asyncio.sleep(LOOK_AGAIN_S)
+
+    def share_group(self, group_id: str) -> ShareGroup:
+        """Return what shows which records a share group has acquired, by whom, and how often they were delivered."""
+        return ShareGroup(group_id, lambda topic, partition, look: look(self._running()))
 
     async def _create_users(self, node: Node) -> None:
         security = self._security

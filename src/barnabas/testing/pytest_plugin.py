@@ -1,4 +1,4 @@
-"""The fixtures `barnabas_broker`, `barnabas_topic`, `barnabas_topic_factory` and `barnabas_config`.
+"""The fixtures `barnabas_broker`, `barnabas_topic`, `barnabas_topic_factory`, `barnabas_cluster` and `barnabas_config`.
 
 Its one rule: pytest loads this in every test run of everyone who has barnabas installed, so nothing of barnabas is
 imported until a fixture is used. With pytest-xdist each worker is a session and has its own broker.
@@ -18,13 +18,16 @@ import pytest
 
 if TYPE_CHECKING:
     from barnabas.testing.broker import Broker
+    from barnabas.testing.cluster import Cluster
     from barnabas.testing.settings import Setting
 
 _READABLE_LENGTH = 100  # well below topic_names.MAX_LENGTH
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addini("barnabas_config", "configs of barnabas_broker, as lines of key=value", type="linelist")
+    parser.addini(
+        "barnabas_config", "configs of barnabas_broker and barnabas_cluster, as lines of key=value", type="linelist"
+    )
 
 
 class _AsItIs:
@@ -48,11 +51,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "barnabas_topic(partitions=None, config=None): partitions and configs of barnabas_topic"
     )
+    config.addinivalue_line(
+        "markers",
+        "barnabas_cluster(nodes=3, ...): what barnabas_cluster is like, as arguments of barnabas.testing.Cluster",
+    )
 
 
 @pytest.fixture(scope="session")
 def barnabas_config(pytestconfig: pytest.Config) -> Mapping[str, Setting]:
-    """The configs of `barnabas_broker`, from pytest's ini file. Override this fixture to compute them."""
+    """The configs of `barnabas_broker` and `barnabas_cluster`, from pytest's ini file. Override it to compute them."""
     settings = {}
     for line in pytestconfig.getini("barnabas_config"):
         name, equals, value = line.partition("=")
@@ -98,6 +105,21 @@ def barnabas_topic(request: pytest.FixtureRequest, barnabas_topic_factory: Calla
     """The name of a new topic for this test. Configure it with `@pytest.mark.barnabas_topic(partitions=3)`."""
     marker = request.node.get_closest_marker("barnabas_topic")
     return barnabas_topic_factory(*marker.args, **marker.kwargs) if marker else barnabas_topic_factory()
+
+
+@pytest.fixture
+def barnabas_cluster(request: pytest.FixtureRequest, barnabas_config: Mapping[str, Setting]) -> Iterator[Cluster]:
+    """A cluster of three nodes for this test alone, so that it may kill some of them.
+
+    `@pytest.mark.barnabas_cluster(5, topics={"orders": 3})` passes other arguments to `barnabas.testing.Cluster`.
+    """
+    from barnabas.testing.cluster import Cluster
+
+    marker = request.node.get_closest_marker("barnabas_cluster")
+    given = dict(marker.kwargs) if marker else {}
+    config = {**barnabas_config, **given.pop("config", {})}
+    with Cluster(*(marker.args if marker else ()), config=config, **given) as cluster:
+        yield cluster
 
 
 def _fresh_name(test_name: str) -> str:

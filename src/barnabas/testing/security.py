@@ -1,4 +1,4 @@
-"""A secured broker for tests: which protection, which users, and how clients of each kind reach it.
+"""A secured broker or cluster for tests: which protection, which users, and how clients of each kind reach it.
 
     with Broker(security=Security(users={"alice": "secret"})) as broker:
         producer = confluent_kafka.Producer(broker.librdkafka_config("alice"))
@@ -17,16 +17,20 @@ from typing import Final
 
 from barnabas.config.endpoints import SECURITY_PROTOCOLS
 from barnabas.config.unsupported import SERVED_MECHANISMS
+from barnabas.metadata.scram import SCRAM_MECHANISMS
 from barnabas.operations.security.certificates import Authority, Certificate
 from barnabas.operations.security.node_settings import NODE_USER, jaas_line, listener_settings
 from barnabas.security.sasl.oauthbearer import NAME as OAUTHBEARER
+from barnabas.security.sasl.scram import credential_of_password
+from barnabas.wire.records.metadata import UserScramCredentialRecord
 
+_SALT_BYTES: Final = 16
 CLIENT_AUTH: Final = ("none", "requested", "required")
 
 
 @dataclass(frozen=True)
 class Security:
-    """How a broker is protected.
+    """How a broker, or each node of a cluster, is protected.
 
     `users` are names with passwords. With SASL they log in with any of `mechanisms`; with OAUTHBEARER, their token has their
     name and no signature. With SSL and `client_auth` they have certificates instead, and no password. In all cases alice is
@@ -73,15 +77,48 @@ class Security:
             found = self._certificates[user] = self.authority.issue(user)
         return found
 
-    def server_settings(self, hosts: tuple[str, ...], *, is_authorizing: bool) -> dict[str, str]:
-        """Return the settings of the broker, whose certificate is for these hosts."""
-        settings = listener_settings(self.protocol, self.mechanisms, self.users, secrets.token_urlsafe(16))
+    @cached_property
+    def _node_password(self) -> str:
+        return secrets.token_urlsafe(16)
+
+    def server_settings(
+        self, hosts: tuple[str, ...], *, is_authorizing: bool, has_others: bool = False
+    ) -> dict[str, str]:
+        """Return the settings of a node, whose certificate is for these hosts.
+
+        If it `has_others` in its cluster, they log in to each other, or show each other their certificates.
+        """
+        settings = listener_settings(self.protocol, self.mechanisms, self.users, self._node_password)
         if is_authorizing:
             settings["super.users"] = f"User:{NODE_USER}"
         if self.has_tls:
             own = self.authority.issue(NODE_USER, hosts)
-            settings |= self._stores(own) | {f"listener.name.{self.protocol.lower()}.ssl.client.auth": self.client_auth}
+            client_auth = self.client_auth
+            if has_others and not self.has_sasl and client_auth == "none":
+                client_auth = "requested"  # or else nodes would be unknown to each other
+            settings |= self._stores(own) | {f"listener.name.{self.protocol.lower()}.ssl.client.auth": client_auth}
         return settings
+
+    def scram_records(self) -> list[UserScramCredentialRecord]:
+        """Return the records with which the metadata of a cluster begin: the users with SCRAM, and that of the nodes."""
+        numbers = {name: number for number, name in SCRAM_MECHANISMS.items()}
+        passwords = {**self.users, NODE_USER: self._node_password}
+        made = []
+        for mechanism in self.mechanisms if self.has_sasl else ():
+            for user, password in passwords.items() if mechanism in numbers else ():
+                salt = secrets.token_bytes(_SALT_BYTES)
+                keys = credential_of_password(mechanism, password, salt)
+                made.append(
+                    UserScramCredentialRecord(
+                        name=user,
+                        mechanism=numbers[mechanism],
+                        salt=salt,
+                        stored_key=keys.stored_key,
+                        server_key=keys.server_key,
+                        iterations=keys.iterations,
+                    )
+                )
+        return made
 
     def client_config(self, user: str | None) -> dict[str, str]:
         """Return the settings of a client, in the names of Java's clients and of `barnabas.client`."""

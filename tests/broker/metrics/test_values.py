@@ -9,18 +9,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bench.connection import frame
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from barnabas.broker.metrics import render
 from barnabas.broker.metrics.render import METRICS, Renderer
 from barnabas.broker.node import Node
-from barnabas.client import NewTopic, quota_entity
+from barnabas.client import Admin as AsyncAdmin
+from barnabas.client import AuthenticationError, NewTopic, quota_entity
 from barnabas.client.sync import Admin
 from barnabas.config import server
 from barnabas.controller import topics as decisions
 from barnabas.slices import Slices
-from barnabas.testing import Broker
+from barnabas.testing import AsyncBroker, Broker, Security
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
+from barnabas.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from barnabas.wire.messages.sasl_handshake import SaslHandshakeRequest
 from tests.broker.metrics.scraping import Scrape, ask, scrape
 
 ROOT = Path(__file__).parents[3]
@@ -192,6 +196,46 @@ def test_connections_and_their_ends_are_counted_by_listener(broker: Broker) -> N
     assert opened >= 1
     assert after("kafka_server_socket_server_metrics_incoming_byte_total", listener="PLAINTEXT") > 0
     assert after("kafka_server_socket_server_metrics_outgoing_byte_total", listener="PLAINTEXT") > 0
+
+
+def test_logins_are_counted_by_listener_and_outcome() -> None:
+    async def run() -> dict[str, float]:
+        both = Security("SASL_SSL", ("PLAIN",), {"alice": "wonderland"})
+        settings = {"connection.failed.authentication.delay.ms": 0, "connections.max.reauth.ms": 60_000}
+        async with AsyncBroker(security=both, config=settings, metrics=True) as broker:
+            async with AsyncAdmin(broker.client_config()) as admin:
+                await admin.describe_cluster()
+            with pytest.raises(AuthenticationError):
+                async with AsyncAdmin(broker.client_config() | {"sasl.password": "wrong"}):
+                    pass
+            reader, writer = await asyncio.open_connection(broker.host, broker.port)
+            writer.write(b"GET / HTTP/1.1\r\n\r\n")
+            await reader.read()
+            writer.close()
+            tls = broker.ssl_context("alice")
+            for token in (b"\0alice\0wonderland", b"\0alice\0wrong"):
+                reader, writer = await asyncio.open_connection(broker.host, broker.port, ssl=tls)
+                for each in (b"\0alice\0wonderland", token):
+                    for message in (SaslHandshakeRequest(mechanism="PLAIN"), SaslAuthenticateRequest(auth_bytes=each)):
+                        writer.write(frame(message, 1))
+                        await reader.readexactly(int.from_bytes(await reader.readexactly(4)))
+                writer.close()
+            found = await asyncio.to_thread(scrape, broker.metrics_url)
+            return {
+                kind: found(f"kafka_server_socket_server_metrics_{kind}_total", listener="SASL_SSL")
+                for kind in (
+                    *("successful_authentication", "failed_authentication", "successful_reauthentication"),
+                    *("failed_reauthentication", "expired_connections_killed"),
+                )
+            }
+
+    assert asyncio.run(run()) == {
+        "successful_authentication": 3,
+        "failed_authentication": 2,
+        "successful_reauthentication": 1,
+        "failed_reauthentication": 1,
+        "expired_connections_killed": 0,
+    }
 
 
 def test_a_throttled_connection_is_counted_with_its_time(broker: Broker) -> None:
@@ -401,6 +445,13 @@ def test_the_page_describes_exactly_the_metrics_that_a_node_has(broker: Broker) 
     assert {name: (family.type, family.documentation) for name, family in seen.families.items()} == {
         name: (kind, meaning) for name, (kind, _, meaning) in page.items()
     }
+
+
+def test_the_metrics_of_limits_are_there() -> None:
+    """docs/reliability.md has a table of what clients can make a node hold, with where it can be read."""
+    named = set(re.findall(r"`((?:barnabas|kafka|process)_\w+)`", (ROOT / "docs/reliability.md").read_text()))
+    assert len(named) > 20
+    assert named <= documented().keys()
 
 
 def test_rows_have_the_labels_that_the_page_names(broker: Broker) -> None:

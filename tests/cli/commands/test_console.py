@@ -13,11 +13,15 @@ from tests.command_line import Process, invoke, spawn
 LISTENERS = "listeners=PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0"
 
 
-def overview(line: str) -> str:
-    """The page at the address of a printed line."""
+def overview(line: str, path: str = "") -> str:
+    """The page at the address of a printed line, or a page below it."""
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
     with opener.open(line.split()[1], timeout=60) as answer:
-        return str(answer.read().decode())
+        found, address = answer.read(), answer.url
+    if path:
+        with opener.open(address + path, timeout=60) as answer:
+            found = answer.read()
+    return str(found.decode())
 
 
 def test_the_address_that_it_prints_answers_and_a_signal_stops_it() -> None:
@@ -42,6 +46,14 @@ def test_a_node_with_a_console_prints_its_address_and_ends_it_with_itself(tmp_pa
             overview(line)
 
 
+def test_the_console_of_a_node_knows_its_audit_log(tmp_path: Path) -> None:
+    settings = (f"log.dirs={tmp_path}/data", LISTENERS, f"barnabas.audit.log.path={tmp_path}/audit.log")
+    options = [word for each in settings for word in ("--override", each)]
+    with Process("serve", *options, "--console", "0") as process:
+        assert ">Who</th>" in overview(process.until("console:"), "/history")
+        assert process.stop().exit_code == 0
+
+
 def test_an_address_that_is_taken_is_an_error_in_a_line() -> None:
     with Broker() as broker:
         done = spawn("console", "-b", broker.bootstrap_servers, "--listen", broker.bootstrap_servers)
@@ -54,6 +66,7 @@ def test_wrong_options_are_refused(tmp_path: Path) -> None:
     assert "HOST:PORT" in invoke("console", "--listen", "nowhere", code=2).stderr
     (tmp_path / "key.pem").write_text("")
     assert "belong together" in invoke("console", "--key", tmp_path / "key.pem", code=2).stderr
+    assert "--report needs --lake" in invoke("console", "--report", tmp_path, code=2).stderr
     short = invoke("console", env={"BARNABAS_CONSOLE_TOKEN": "short"}, code=1)
     assert "at least 16 characters" in short.stderr
     controllers = {"BARNABAS_BOOTSTRAP_CONTROLLERS": "127.0.0.1:1"}

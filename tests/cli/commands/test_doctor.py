@@ -160,7 +160,7 @@ def test_a_file_is_checked_together_with_its_log_dirs(data: Path, tmp_path: Path
     file = settings_of(tmp_path / "server.properties", data)
     skip = (*SKIP, "--skip", "log-dirs")  # the directory of a test is under /tmp
     done = invoke("doctor", file, *skip, code=0)
-    assert done.stderr == "nothing found, 27 checks made\n"
+    assert done.stderr == "nothing found, 28 checks made\n"
     (data / "orders-0/00000000000000000000.log").write_bytes(b"")
     done = invoke("doctor", file, *skip, code=2)
     assert "[log-ends]" in done.stdout
@@ -218,7 +218,7 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 def test_the_checks_are_listed() -> None:
     rows = invoke("doctor", "--list", "-o", "json", code=0).json
     names = [row["check"] for row in rows]
-    assert len(set(names)) == len(names) == 47
+    assert len(set(names)) == len(names) == 48
     assert {row["of"] for row in rows} == {"settings", "log dirs", "cluster"}
 
 

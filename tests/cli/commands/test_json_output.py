@@ -80,6 +80,7 @@ WALKED = {
     "cluster features": "",
     "cluster api-versions": "",
     "cluster safe-to-stop 1": "",
+    "rehearse --stop 1": "",
     "doctor": "",
     "cluster upgrade group.version=1 --dry-run": "",
     "quorum status": "",
@@ -113,6 +114,7 @@ ELSEWHERE = {
     "quorum remove": "needs another controller",
     "quorum update": "needs another controller",
     "log-dirs move": "needs another log dir",
+    "metadata mirror": "writes a directory; its row is in tests/operations/test_metadata_mirror.py",
     "reassign run": "rows as of reassign plan",
     "dump": "names are Kafka's own, of its files",
 }

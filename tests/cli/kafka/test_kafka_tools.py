@@ -159,8 +159,8 @@ def test_the_list_has_every_script_once_with_what_to_use_instead() -> None:
     assert not set(WITHOUT_DROP_IN) & set(COMMANDS)
 
 
-@pytest.mark.parametrize("name", ["kafka-share-groups", "kafka-streams-groups", "kafka-share-groups.sh"])
+@pytest.mark.parametrize("name", ["connect-standalone", "connect-plugin-path", "connect-standalone.sh"])
 def test_a_script_without_a_drop_in_is_refused_with_the_reason(name: str) -> None:
     result = invoke(name, "--list", code=2)
-    assert "groups are not supported" in result.stderr
+    assert "Kafka Connect is not part of barnabas" in result.stderr
     assert "Use: the script of Apache Kafka" in result.stderr

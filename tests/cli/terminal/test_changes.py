@@ -94,5 +94,9 @@ def test_ctrl_c_just_before_a_question_is_a_no(monkeypatch: pytest.MonkeyPatch) 
         signal.raise_signal(signal.SIGINT)
         confirm("Sure?", yes=False)
 
-    with asyncio.Runner() as runner, pytest.raises(Failure, match="nothing was changed"):
-        runner.run(ask())
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # with another one, a runner notes nothing
+    try:
+        with asyncio.Runner() as runner, pytest.raises(Failure, match="nothing was changed"):
+            runner.run(ask())
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -134,7 +134,8 @@ def test_pages_are_joined_into_whole_topics(broker: Broker, limit: int) -> None:
     sizes = {f"paged_{limit}_{number}": number for number in (1, 3, 5)}
 
     async def scenario(topics: Topics) -> None:
-        checked(await topics.create_topics([NewTopic(name, count) for name, count in sizes.items()]))
+        unasked = NewTopic(f"unpaged_{limit}", 1)
+        checked(await topics.create_topics([unasked, *(NewTopic(name, count) for name, count in sizes.items())]))
         wanted = [*sizes, "absent", "paged_absent"]
         pages = topics.describe_topic_partitions(wanted, response_partition_limit=limit)
         found = {name: topic async for name, topic in pages}

@@ -26,7 +26,7 @@ func main() {
 	defer cancel()
 	admin := kadm.NewClient(client())
 	defer admin.Close()
-	for _, topic := range []string{"records", "transactions", "in", "out", "grouped"} {
+	for _, topic := range []string{"records", "transactions", "in", "out", "grouped", "shared"} {
 		must1(admin.CreateTopic(ctx, 4, 1, nil, topic))
 	}
 	records()
@@ -35,6 +35,7 @@ func main() {
 	group(admin, "classic")
 	group(admin, "consumer", kgo.ServerSideBalancer())
 	offsets(admin)
+	share()
 }
 
 func client(options ...kgo.Opt) *kgo.Client {
@@ -261,6 +262,56 @@ func offsets(admin *kadm.Client) {
 		left += end.Offset - start.Offset
 	})
 	fmt.Println("offsets: records", total, "left", left)
+}
+
+// share has two members of a share group, which begins at the start. They release every fifth record once.
+func share() {
+	const count = 200
+	producer := client(kgo.DefaultProduceTopic("shared"))
+	for i := 0; i < count; i++ {
+		must(producer.ProduceSync(ctx, kgo.StringRecord(fmt.Sprint(i))).FirstErr())
+	}
+	producer.Close()
+	refused := 0
+	members := []*kgo.Client{}
+	for i := 0; i < 2; i++ {
+		members = append(members, client(
+			kgo.ShareGroup("franz-share"), kgo.ConsumeTopics("shared"), kgo.ShareMaxRecords(20), kgo.ShareMaxRecordsStrict(),
+			kgo.ShareAckCallback(func(_ *kgo.Client, results kgo.ShareAckResults) {
+				if results.Error() != nil {
+					refused++
+				}
+			}),
+		))
+	}
+	accepted := map[string]int{}
+	again := 0
+	for len(accepted) < count {
+		for _, each := range members {
+			short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+			each.PollFetches(short).EachRecord(func(record *kgo.Record) {
+				if record.DeliveryCount() == 1 && record.Offset%5 == 0 {
+					record.Ack(kgo.AckRelease)
+					again++
+					return
+				}
+				accepted[string(record.Value)]++
+				record.Ack(kgo.AckAccept)
+			})
+			cancel()
+			must(each.FlushAcks(ctx))
+		}
+	}
+	twice := 0
+	for _, times := range accepted {
+		if times > 1 {
+			twice++
+		}
+	}
+	for _, each := range members {
+		each.Close()
+	}
+	fmt.Println("share group: accepted", len(accepted), "twice", twice, "released some", again > 0, "refused", refused)
 }
 
 func take(consumer *kgo.Client, count int) []*kgo.Record {

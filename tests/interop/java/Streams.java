@@ -19,9 +19,12 @@ import org.apache.kafka.streams.kstream.TimeWindows;
  * One instance of a small application of Kafka Streams with the streams protocol.
  *
  * Arguments: address, application id, topology, state directory, and more settings as name=value. It says "running" when it
- * has its tasks, and leaves its group when its input ends.
+ * has its tasks, and "error" with what ended a thread, and leaves its group when its input ends. The line "shut down" ends the
+ * whole application.
  */
 public final class Streams {
+    private static final String SHUTDOWN = "shut down";
+
     private Streams() {}
 
     public static void main(String[] args) throws IOException {
@@ -40,7 +43,13 @@ public final class Streams {
             settings.put(each.substring(0, each.indexOf('=')), each.substring(each.indexOf('=') + 1));
         }
         try (KafkaStreams streams = new KafkaStreams(topology(args[2]), settings)) {
-            streams.setUncaughtExceptionHandler(error -> StreamThreadExceptionResponse.REPLACE_THREAD);
+            streams.setUncaughtExceptionHandler(error -> {
+                System.out.println("error " + innermost(error));
+                System.out.flush();
+                return innermost(error).contains(SHUTDOWN)
+                    ? StreamThreadExceptionResponse.SHUTDOWN_APPLICATION
+                    : StreamThreadExceptionResponse.REPLACE_THREAD;
+            });
             streams.setStateListener((now, before) -> {
                 System.out.println(now.toString().toLowerCase());
                 System.out.flush();
@@ -50,7 +59,16 @@ public final class Streams {
                 // The parent closes the input to end this instance.
             }
             streams.close(Duration.ofSeconds(60));
+            System.out.println("closed");
         }
+    }
+
+    private static String innermost(Throwable error) {
+        Throwable inner = error;
+        while (inner.getCause() != null) {
+            inner = inner.getCause();
+        }
+        return inner.getClass().getSimpleName() + ": " + inner.getMessage();
     }
 
     private static Topology topology(String name) {
@@ -66,7 +84,12 @@ public final class Streams {
 
     private static void words(StreamsBuilder builder) {
         KStream<String, String> lines = builder.stream("lines");
-        lines.flatMapValues(line -> Arrays.asList(line.split(" ")))
+        lines.peek((key, line) -> {
+                if (line.equals(SHUTDOWN)) {
+                    throw new IllegalStateException(SHUTDOWN);
+                }
+            })
+            .flatMapValues(line -> Arrays.asList(line.split(" ")))
             .groupBy((key, word) -> word)
             .count(Materialized.as("counts"))
             .toStream()

@@ -19,11 +19,13 @@ from barnabas.groups.image import EMPTY_IMAGE, SIMPLE_GROUP, GroupMetadata, Grou
 from barnabas.lake.facts import schema
 from barnabas.lake.facts.group_kinds import GROUPS, MEMBERS, OFFSETS
 from barnabas.lake.facts.groups import GroupsFold
+from barnabas.lake.facts.share_partitions import SharePartitionsFold
 from barnabas.lake.facts.transactions import TransactionsFold
 from barnabas.replicated.decision import KeyValue, Producer
 from barnabas.replicated.loop import Batch, Marker
 from barnabas.steps import at_once
 from barnabas.wire.records import group as records
+from barnabas.wire.records.share import ShareSnapshotKey, ShareSnapshotValue, ShareUpdateKey, ShareUpdateValue
 from barnabas.wire.records.transaction import TransactionLogKey, TransactionLogValue
 from tests.lake.coordinator_histories import (
     DATA,
@@ -448,9 +450,52 @@ def test_a_tombstone_ends_a_transactional_id_and_unknown_records_change_nothing(
     assert "transactions" not in found
 
 
+def test_the_position_of_a_share_group_is_that_of_its_last_snapshot_and_the_updates_after_it() -> None:
+    key = ShareSnapshotKey(group_id="g", topic_id=TOPIC_ID, partition=1)
+    update = ShareUpdateKey(group_id="g", topic_id=TOPIC_ID, partition=1)
+    other = ShareUpdateKey(group_id="h", topic_id=TOPIC_ID, partition=0)
+    pairs: list[tuple[wire.Message, wire.Message | None]] = [
+        (key, ShareSnapshotValue(state_epoch=1, leader_epoch=0, start_offset=-1, delivery_complete_count=0)),
+        (update, ShareUpdateValue(leader_epoch=2, start_offset=5, delivery_complete_count=1)),
+        (update, ShareUpdateValue(leader_epoch=2, start_offset=5, delivery_complete_count=1)),  # other records changed
+        (update, ShareUpdateValue(leader_epoch=-1, start_offset=-1, delivery_complete_count=3)),
+        (other, ShareUpdateValue(leader_epoch=4, start_offset=9)),  # its snapshot was deleted
+        (update, None),
+        (key, ShareSnapshotValue(state_epoch=2, leader_epoch=3, start_offset=8, delivery_complete_count=0)),
+        (key, None),
+    ]
+    lines = [
+        Line(number, 0, wire.encode_record(key, 0), None if value is None else wire.encode_record(value, 0))
+        for number, (key, value) in enumerate(pairs)
+    ]
+    ended, found = run(SharePartitionsFold, lines)
+    names = ("start_offset", "delivery_complete_count", "state_epoch", "leader_epoch")
+    rows = []
+    for fact in ended["share_partitions"]:
+        values = value_of("share_partitions", fact[7])
+        rows.append((fact[1], fact[4], tuple(values[name] for name in names)))
+    assert rows == [
+        (0, 1, (None, 0, 1, 0)),
+        (1, 3, (5, 1, 1, 2)),
+        (3, 6, (5, 3, 1, 2)),
+        (6, 7, (8, 0, 2, 3)),
+    ]
+    (row,) = open_values(found, "share_partitions")
+    assert row == {
+        "group_id": "h",
+        "topic_id": str(TOPIC_ID),
+        "partition": 0,
+        "start_offset": 9,
+        "delivery_complete_count": None,
+        "state_epoch": None,
+        "leader_epoch": 4,
+    }
+
+
 def test_share_and_streams_groups_have_members_and_what_these_are_to_have() -> None:
     share = records.ShareGroupCurrentMemberAssignmentValue
     tasks = records.StreamsGroupCurrentMemberAssignmentValue.TaskIds
+    part, info = records.StreamsGroupTopologyValue.Subtopology, records.StreamsGroupTopologyValue.TopicInfo
     pairs: list[tuple[wire.Message, wire.Message]] = [
         (records.ShareGroupMetadataKey(group_id="s"), records.ShareGroupMetadataValue(epoch=3)),
         (
@@ -460,6 +505,15 @@ def test_share_and_streams_groups_have_members_and_what_these_are_to_have() -> N
         (
             records.ShareGroupCurrentMemberAssignmentKey(group_id="s", member_id="m"),
             share(member_epoch=3, assigned_partitions=[share.TopicPartitions(topic_id=TOPIC_ID, partitions=[1, 0])]),
+        ),
+        (
+            records.StreamsGroupTopologyKey(group_id="z"),
+            records.StreamsGroupTopologyValue(
+                subtopologies=[
+                    part(source_topics=["lines"], repartition_sink_topics=["z-words"]),
+                    part(repartition_source_topics=[info(name="z-words")], state_changelog_topics=[info(name="z-log")]),
+                ]
+            ),
         ),
         (records.StreamsGroupMetadataKey(group_id="z"), records.StreamsGroupMetadataValue(epoch=2)),
         (
@@ -486,6 +540,8 @@ def test_share_and_streams_groups_have_members_and_what_these_are_to_have() -> N
         row["group_id"]: (row["group_type"], row["state"], row["group_epoch"]) for row in open_values(found, GROUPS)
     }
     assert groups == {"s": ("share", "Stable", 3), "z": ("streams", "Stable", 2)}
+    topics = {row["group_id"]: row["topology_topics"] for row in open_values(found, GROUPS)}
+    assert topics == {"s": None, "z": ("lines", "z-log", "z-words")}
     of_share, of_streams = open_values(found, MEMBERS)
     assert of_share["assignment"] == ({"topic": None, "topic_id": str(TOPIC_ID), "partitions": (0, 1)},)
     assert of_streams["tasks"] == ({"role": "active", "subtopology_id": "0", "partitions": (0,)},)

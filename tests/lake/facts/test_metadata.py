@@ -228,8 +228,11 @@ def test_types_are_those_of_spark_in_arrow() -> None:
         [("a", pa.int32()), ("b", pa.list_(pa.field("element", pa.string()))), ("c", pa.timestamp("us", "UTC"))]
     )
     assert found == pa.list_(pa.field("element", inner))
-    with pytest.raises(ValueError, match="map<int, int>"):
-        schema.arrow_type("map<int, int>")
+    assert schema.arrow_type("map<string, array<int>>") == pa.map_(
+        pa.string(), pa.list_(pa.field("element", pa.int32()))
+    )
+    with pytest.raises(ValueError, match="interval is not a type that tables may have"):
+        schema.arrow_type("interval")
 
 
 def test_many_facts_are_the_same_facts_in_columns() -> None:

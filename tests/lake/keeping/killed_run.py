@@ -22,7 +22,7 @@ def main(directory: Path, source: Path) -> None:
         if step == "manifest named":
             os.kill(os.getpid(), signal.SIGKILL)
 
-    spark = start_quietly(directory, {**FEW_ROWS, "spark.master": "local[1]"})
+    spark = start_quietly(directory / "log", {**FEW_ROWS, "spark.master": "local[1]"})
     spark.dataSource.register(Words)
     with Writer(directory, on_step=on_step) as writer:
         Runner(spark, writer.open()).run([feed(source)])

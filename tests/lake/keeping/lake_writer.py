@@ -1,7 +1,7 @@
 """Writes three batches into lakes without Spark, as a run would, and is killed after each step of the commits.
 
-Run as a process of its own, with a directory: in its folder N is a lake whose writer was killed after its step N, until there
-are no more steps. Prints how many there were.
+Run as a process of its own, with a directory or an address: in its folder N is a lake whose writer was killed after its step N,
+until there are no more steps. With a stride, only every so many steps. Prints how many steps there were.
 A part is a directory with one Parquet file of numbers. Each batch adds its number to `added` and replaces `present`.
 """
 
@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
-from pyarrow import parquet
 
+from barnabas.lake.keeping.folders import Folder, read_table, write_table
 from barnabas.lake.keeping.manifest import BatchDone, Manifest, StreamState, TableChange
 from barnabas.lake.keeping.store import Lake, Writer
 
@@ -24,9 +24,8 @@ COLUMNS = {"number": "bigint"}
 
 def write_part(writer: Writer, table: str, numbers: list[int]) -> str:
     part = writer.stage(table)
-    directory = writer.data / part / "ended=true"
-    directory.mkdir(parents=True)
-    parquet.write_table(pa.table({"number": pa.array(numbers, pa.int64())}), directory / "numbers.parquet")
+    table = pa.table({"number": pa.array(numbers, pa.int64())})
+    write_table(writer.data, f"{part}/ended=true/numbers.parquet", table)
     return f"{part}/ended=true"
 
 
@@ -53,8 +52,8 @@ def compact(writer: Writer) -> None:
         writer.commit_compaction("bronze/added", parts, (merged,))
 
 
-def numbers(data: Path, parts: tuple[str, ...]) -> list[int]:
-    files = (parquet.ParquetFile(data / part / "numbers.parquet").read() for part in parts)
+def numbers(data: Folder, parts: tuple[str, ...]) -> list[int]:
+    files = (read_table(data, f"{part}/numbers.parquet") for part in parts)
     return sorted(number for file in files for number in file.column("number").to_pylist())
 
 
@@ -62,7 +61,13 @@ def rows(lake: Lake, manifest: Manifest) -> dict[str, list[int]]:
     return {path: numbers(lake.data, table.parts) for path, table in manifest.tables.items()}
 
 
-def write(directory: Path, kill_after: int = -1) -> int:
+def directory_of(folder: Folder) -> Path:
+    """The directory of a folder on this disk."""
+    assert folder.is_local
+    return Path(str(folder))
+
+
+def write(place: Path | str, kill_after: int = -1) -> int:
     """All of it; how many steps it took."""
     steps = 0
 
@@ -72,7 +77,7 @@ def write(directory: Path, kill_after: int = -1) -> int:
             os.kill(os.getpid(), signal.SIGKILL)
         steps += 1
 
-    with Writer(directory, on_step=on_step, grace_s=0) as writer:
+    with Writer(place, on_step=on_step, grace_s=0, lease_s=0.2) as writer:
         writer.open()
         for batch_id in range(3):
             write_batch(writer, batch_id)
@@ -81,11 +86,11 @@ def write(directory: Path, kill_after: int = -1) -> int:
     return steps
 
 
-def main(directory: Path) -> None:
-    for step in range(1000):
+def main(place: str, stride: int = 1) -> None:
+    for step in range(0, 1000, stride):
         writer = os.fork()
         if writer == 0:
-            write(directory / str(step), step)
+            write(f"{place}/{step}", step)
             os._exit(0)
         if os.WIFEXITED(os.waitpid(writer, 0)[1]):
             print(step)
@@ -93,4 +98,4 @@ def main(directory: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(sys.argv[1], *map(int, sys.argv[2:]))

@@ -15,9 +15,10 @@ from deltalake import DeltaTable
 from pyarrow import parquet
 
 from barnabas.lake.keeping import delta_log, publishing
+from barnabas.lake.keeping.folders import Folder, LakeError, write_table
 from barnabas.lake.keeping.manifest import BatchDone, StreamState, TableChange
-from barnabas.lake.keeping.store import Lake, LakeError, Writer
-from tests.lake.keeping.lake_writer import COLUMNS, STREAM, compact, rows, write_batch, write_part
+from barnabas.lake.keeping.store import Lake, Writer
+from tests.lake.keeping.lake_writer import COLUMNS, STREAM, compact, directory_of, rows, write_batch, write_part
 
 TABLE = "bronze/added"
 NESTED = {
@@ -52,17 +53,16 @@ def versions(writer: Writer) -> dict[str, int]:
 
 
 def log_of(writer: Writer) -> list[str]:
-    return sorted(path.name for path in (writer.data / TABLE / delta_log.LOG).iterdir())
+    return sorted(file.name for file in (writer.data / TABLE / delta_log.LOG).files())
 
 
-def newest(data: Path) -> list[int]:
-    return sorted(DeltaTable(data / TABLE).to_pyarrow_table().column("number").to_pylist())
+def newest(data: Folder) -> list[int]:
+    return sorted(DeltaTable(str(data / TABLE)).to_pyarrow_table().column("number").to_pylist())
 
 
 def commit(writer: Writer, batch_id: int, columns: dict[str, str], table: pa.Table) -> None:
     part = writer.stage("silver/things")
-    (writer.data / part).mkdir(parents=True)
-    parquet.write_table(table, writer.data / part / "part-0.parquet")
+    write_table(writer.data, f"{part}/part-0.parquet", table)
     change = TableChange(columns, (part,))
     writer.commit(BatchDone(STREAM, StreamState(batch_id, "query", 1), {"silver/things": change}))
 
@@ -84,7 +84,7 @@ def test_every_type_is_read_by_other_programs(tmp_path: Path) -> None:
     with Writer(tmp_path) as writer:
         writer.open()
         commit(writer, 0, NESTED, pa.Table.from_pylist(ROWS, schema))
-    table = DeltaTable(writer.data / "silver/things")
+    table = DeltaTable(str(writer.data / "silver/things"))
     assert all(field.nullable for field in table.schema().fields)
     assert [field.name for field in table.schema().fields] == list(NESTED)
     found = pa.table(table.to_pyarrow_table()).to_pylist()
@@ -107,13 +107,13 @@ def test_a_version_is_that_of_one_commit_and_an_unchanged_table_has_no_new_one(t
         compact(writer)
         assert versions(writer) == {TABLE: 3, "silver/present": 2}
         lake = Lake(tmp_path)
-        history = DeltaTable(lake.data / TABLE).history()
+        history = DeltaTable(str(lake.data / TABLE)).history()
         assert [each["userMetadata"] for each in history] == [f"commit {number} of the lake" for number in (4, 3, 2, 1)]
         # Removed files stay for the stated time, so an older version can still be read to its end.
-        assert DeltaTable(lake.data / TABLE, version=first.tables[TABLE].version).to_pyarrow_table().num_rows == 2
-        kept = DeltaTable(lake.data / TABLE).metadata().configuration["delta.deletedFileRetentionDuration"]
+        assert DeltaTable(str(lake.data / TABLE), version=first.tables[TABLE].version).to_pyarrow_table().num_rows == 2
+        kept = DeltaTable(str(lake.data / TABLE)).metadata().configuration["delta.deletedFileRetentionDuration"]
         assert kept == "interval 900 seconds"
-        assert DeltaTable(lake.data / TABLE).transaction_version(delta_log.APP_ID) == 4
+        assert DeltaTable(str(lake.data / TABLE)).transaction_version(delta_log.APP_ID) == 4
 
 
 def test_an_added_column_is_null_in_older_rows(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_log_that_is_not_the_manifests_is_written_anew(tmp_path: Path, damage:
         writer.open()
         for batch_id in range(4):
             write_batch(writer, batch_id)
-    log = writer.data / TABLE / delta_log.LOG
+    log = directory_of(writer.data) / TABLE / delta_log.LOG
     last = log / f"{3:020d}.json"
     if damage == "missing":
         for file in log.iterdir():
@@ -178,7 +178,7 @@ def test_a_log_that_is_not_the_manifests_is_written_anew(tmp_path: Path, damage:
     with Writer(tmp_path) as writer:
         writer.open()
         assert newest(writer.data) == [0, 1, 2, 3]
-        assert DeltaTable(writer.data / TABLE).version() == 3
+        assert DeltaTable(str(writer.data / TABLE)).version() == 3
         write_batch(writer, 4)
         assert newest(writer.data) == [0, 1, 2, 3, 4]
     assert rows(lake := Lake(tmp_path), lake.manifest())[TABLE] == [0, 1, 2, 3, 4]
@@ -188,7 +188,7 @@ def test_a_program_that_writes_to_a_table_is_noticed_and_its_rows_go(tmp_path: P
     with Writer(tmp_path) as writer:
         writer.open()
         write_batch(writer, 0)
-        strange = writer.data / TABLE / delta_log.LOG / f"{1:020d}.json"
+        strange = directory_of(writer.data) / TABLE / delta_log.LOG / f"{1:020d}.json"
         strange.write_text(json.dumps({"commitInfo": {"operation": "WRITE"}}))
         with pytest.raises(LakeError, match="another program has written to this table"):
             write_batch(writer, 1)
@@ -220,14 +220,13 @@ def test_a_lake_without_delta_logs_is_rebuilt_and_keeps_its_observations(tmp_pat
     with Writer(tmp_path) as writer:
         writer.open()
         part = write_part(writer, "bronze/seen", [7]).rpartition("/")[0]
-        (old,) = publishing.files_of(writer.data, (part,))
+        (file,) = publishing.files_of(writer.data, (part,))
+        old = directory_of(writer.data) / file.name
         observed = pa.table({"number": [7], "observed_at": pa.array([at], pa.timestamp("us", "UTC"))})
         parquet.write_table(observed, old, use_deprecated_int96_timestamps=True)
         old.with_name(f".{old.name}.crc").write_text("of Spark")
         change = {"bronze/seen": TableChange(columns, (part,))}
         writer.commit(BatchDone("cluster/seen", StreamState(0, "query", 1), change))
-        checkpoint = writer.data / "checkpoints" / "cluster" / "seen"
-        checkpoint.mkdir(parents=True)
     settings = json.loads((tmp_path / "lake.json").read_text())
     (tmp_path / "lake.json").write_text(json.dumps({**settings, "format": 1}))
     with pytest.raises(LakeError, match="has format 1, this version needs 2; barnabas lake rebuild"):
@@ -239,7 +238,8 @@ def test_a_lake_without_delta_logs_is_rebuilt_and_keeps_its_observations(tmp_pat
     lake = Lake(tmp_path)
     found = polars.read_delta(str(lake.data / "bronze/seen"))
     assert found.to_dicts() == [{"number": 7, "observed_at": at}]
-    (new,) = publishing.files_of(lake.data, lake.manifest().tables["bronze/seen"].parts)
+    (file,) = publishing.files_of(lake.data, lake.manifest().tables["bronze/seen"].parts)
+    new = directory_of(lake.data) / file.name
     assert "INT96" not in str(parquet.ParquetFile(new).schema)
     assert not new.with_name(f".{new.name}.crc").exists()
 

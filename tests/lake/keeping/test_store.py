@@ -5,23 +5,20 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
 
+from barnabas import __version__
 from barnabas.lake.keeping import manifest as manifests
-from barnabas.lake.keeping.manifest import BatchDone, Manifest, StreamState, TableChange
-from barnabas.lake.keeping.store import (
-    COMMITS,
-    Lake,
-    LakeError,
-    LakeFormatError,
-    LakeLockedError,
-    Writer,
-    read_settings,
-)
+from barnabas.lake.keeping.folders import LakeError
+from barnabas.lake.keeping.locks import LakeLockedError
+from barnabas.lake.keeping.manifest import BatchDone, Made, Manifest, StreamState, TableChange
+from barnabas.lake.keeping.store import COMMITS, Lake, LakeFormatError, Writer, read_settings
 from tests.lake.keeping.lake_writer import COLUMNS, STREAM, compact, numbers, rows, write, write_batch, write_part
+from tests.lake.s3_server import s3_server
 
 ROOT = Path(__file__).parents[3]
 STATES = [{}, *({"bronze/added": [*range(n + 1)], "silver/present": [n, n + 1]} for n in range(3))]
@@ -29,7 +26,7 @@ ALL = STATES[-1]
 
 
 def part_files(lake: Lake) -> set[str]:
-    return {str(path.parent.relative_to(lake.data)) for path in lake.data.rglob("numbers.parquet")}
+    return {file.name.removesuffix("/numbers.parquet") for file in lake.data.files() if "/numbers." in file.name}
 
 
 def delta_rows(lake: Lake, manifest: Manifest | None) -> dict[str, list[int]]:
@@ -37,26 +34,36 @@ def delta_rows(lake: Lake, manifest: Manifest | None) -> dict[str, list[int]]:
     found = {}
     for path in lake.manifest().tables:
         version = None if manifest is None else manifest.tables[path].version
-        opened = DeltaTable(lake.data / path, version=version)
+        opened = DeltaTable(str(lake.data / path), version=version)
         found[path] = sorted(opened.to_pyarrow_table().column("number").to_pylist())
     return found
 
 
-def test_a_writer_killed_after_any_step_leaves_what_one_more_run_makes_whole(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.lake.keeping.lake_writer", str(tmp_path)]
-    steps = int(subprocess.run(command, cwd=ROOT, capture_output=True, check=True, timeout=60).stdout)
+@pytest.fixture(params=["disk", "s3a"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A directory, or the address of an object store."""
+    if request.param == "disk":
+        yield str(tmp_path)
+    else:
+        with s3_server() as bucket:
+            yield bucket
+
+
+def test_a_writer_killed_after_any_step_leaves_what_one_more_run_makes_whole(place: str) -> None:
+    stride = 5 if "://" in place else 1  # a server in Python takes its time
+    command = [sys.executable, "-m", "tests.lake.keeping.lake_writer", place, str(stride)]
+    steps = int(subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout)
     assert steps > 20
-    for step in range(steps):
-        directory = tmp_path / str(step)
-        seen = rows(lake := Lake(directory), lake.manifest())
+    for step in range(0, steps, stride):
+        seen = rows(lake := Lake(f"{place}/{step}"), lake.manifest())
         assert seen in STATES, "a reader sees whole batches"
-        write(directory)
-        lake = Lake(directory)
+        write(f"{place}/{step}")
+        lake = Lake(f"{place}/{step}")
         manifest = lake.manifest()
         assert rows(lake, manifest) == ALL
         assert manifest.streams[STREAM].rows == 3
         assert part_files(lake) == set(manifest.parts()), f"after step {step}"
-        assert not list((lake.data / COMMITS).glob(".*"))
+        assert not [file for file in lake.data.files(COMMITS) if file.name.startswith(f"{COMMITS}/.")]
         assert delta_rows(lake, manifest) == ALL, "the versions that the manifest states"
         assert delta_rows(lake, None) == ALL, "the newest versions"
 
@@ -66,6 +73,19 @@ def test_a_second_writer_is_told_who_the_first_is(tmp_path: Path) -> None:
         Writer(tmp_path)
     with Writer(tmp_path) as writer:
         writer.open()
+
+
+@pytest.mark.parametrize("address", ["ftp://host/lake", "file:///lake"])
+def test_an_address_that_is_not_known_is_no_directory(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for open_it in (Writer, Lake):
+        with pytest.raises(LakeError, match=r"cannot be a lake: it is kept in a directory, or at .* s3a://"):
+            open_it(address)
+        with pytest.raises(LakeError, match="is no path: give an address as a text"):
+            open_it(Path(address))
+    assert not list(tmp_path.iterdir()), "nothing was made under a name that nobody meant"
 
 
 def test_a_reader_keeps_its_parts_until_the_grace_is_over(tmp_path: Path) -> None:
@@ -85,7 +105,7 @@ def test_a_reader_keeps_its_parts_until_the_grace_is_over(tmp_path: Path) -> Non
         now_ms += 1
         writer.sweep()
         assert part_files(lake) == set(lake.manifest().parts())
-        assert len(list((lake.data / COMMITS).iterdir())) == 1
+        assert len(lake.data.files(COMMITS)) == 1
 
 
 def test_what_is_being_written_is_not_swept(tmp_path: Path) -> None:
@@ -96,7 +116,7 @@ def test_what_is_being_written_is_not_swept(tmp_path: Path) -> None:
         writer.sweep()
         assert numbers(writer.data, (staged,)) == [7]
         writer.discard([staged.rpartition("/")[0]])
-        assert not (writer.data / staged).exists()
+        assert not writer.data.files(staged)
 
 
 def test_each_stream_replaces_only_what_is_its_own(tmp_path: Path) -> None:
@@ -114,6 +134,37 @@ def test_a_manifest_is_its_text(tmp_path: Path) -> None:
         writer.open()
         write_batch(writer, 0)
         assert manifests.from_text(manifests.to_text(writer.manifest)) == writer.manifest
+
+
+def test_gold_is_current_until_a_table_that_it_was_computed_from_changes(tmp_path: Path) -> None:
+    source, gold = "bronze/added", "gold/counted"
+
+    def is_current() -> bool:
+        return manifests.is_current(writer.manifest, gold, __version__)
+
+    def compute(part: str, *, is_whole: bool = True) -> None:
+        made_of = manifests.versions_of(writer.manifest, [source, "silver/none"])
+        writer.commit_gold({gold: Made(COLUMNS, (part,), made_of, is_whole)})
+
+    with Writer(tmp_path) as writer:
+        writer.open()
+        write_batch(writer, 0)
+        write_batch(writer, 1)
+        assert not is_current()
+        compute(write_part(writer, gold, [1]))
+        assert is_current()
+        assert not manifests.is_current(writer.manifest, gold, "another version")
+        assert manifests.from_text(manifests.to_text(writer.manifest)) == writer.manifest
+        both = writer.manifest.tables[source].lasting
+        writer.commit_compaction(source, both, (write_part(writer, source, [0, 1, 2]),))
+        assert is_current(), "the rows are the same"
+        write_batch(writer, 2)
+        assert not is_current()
+        compute(write_part(writer, gold, [2]), is_whole=False)
+        assert is_current()
+    lake = Lake(tmp_path)
+    assert rows(lake, lake.manifest())[gold] == [1, 2]
+    assert delta_rows(lake, lake.manifest())[gold] == [1, 2]
 
 
 def test_columns_are_added_and_anything_else_is_a_rebuild(tmp_path: Path) -> None:
@@ -178,9 +229,6 @@ def test_what_nothing_can_make_anew_is_taken_along(tmp_path: Path) -> None:
         writer.open()
         write_batch(writer, 0)
         part = write_part(writer, "bronze/seen", [7])
-        checkpoint = writer.data / "checkpoints" / "cluster" / "seen" / "this"
-        checkpoint.mkdir(parents=True)
-        (checkpoint / "metadata").write_text("its place")
         writer.commit(BatchDone(seen, StreamState(3, "query", 1), {"bronze/seen": TableChange(COLUMNS, (part,))}))
     with Writer(tmp_path) as writer:
         writer.open_anew()
@@ -191,7 +239,6 @@ def test_what_nothing_can_make_anew_is_taken_along(tmp_path: Path) -> None:
     manifest = lake.manifest()
     assert rows(lake, manifest) == {"bronze/seen": [7], "bronze/added": [5], "silver/present": [5, 6]}
     assert (manifest.streams[seen].batch_id, manifest.streams[STREAM].batch_id) == (3, 5)
-    assert (lake.data / "checkpoints" / "cluster" / "seen" / "this" / "metadata").read_text() == "its place"
 
 
 def test_a_format_of_another_version_is_rebuilt_with_the_sources_it_names(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ The line `!` cannot be read. A line without a value ends its key. Offsets are th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -111,11 +112,16 @@ def _build(facts: DataFrame) -> DataFrame:
     return facts.select(*(column.name for column in _TABLE_COLUMNS))
 
 
+def _reopen(name: str, rows: DataFrame) -> DataFrame:
+    return rows.withColumn("kind", f.lit(name))
+
+
 def _silver(name: str, *references: Reference) -> Table:
     keys = ("cluster_id", "key", "valid_from_offset")
     return Table(
-        name, "silver", "", _TABLE_COLUMNS, ("facts",), _build, Mode.HISTORY, keys, ("value",), tuple(references)
-    )
+        name, "silver", "", _TABLE_COLUMNS, ("facts",), _build, Mode.HISTORY, keys, ("value",), tuple(references),
+        reopen=partial(_reopen, name),
+    )  # fmt: skip
 
 
 RECORDS = Table(

@@ -15,7 +15,7 @@ from barnabas.lake.reading.coordinator_rows import LOGS, TYPES, read_rows
 from barnabas.lake.reading.log_planning import plan
 from barnabas.lake.reading.log_rows import LogReadError
 from barnabas.lake.reading.options import OptionError
-from barnabas.lake.sources import consumer_offsets, transaction_state
+from barnabas.lake.sources import consumer_offsets, share_group_state, transaction_state
 from barnabas.lake.sources.coordinator_reading import parse_options
 from barnabas.wire.records.group import OffsetCommitKey, OffsetCommitValue
 
@@ -81,8 +81,9 @@ def test_a_marker_is_a_row_of_control(tmp_path: Path) -> None:
     assert marker == (1, True, True, "ABORT", "EndTxnMarker", '{"coordinatorEpoch":3}', 9, None)
 
 
-def test_the_columns_of_both_sources_have_types(tmp_path: Path) -> None:
-    names = {column.name for column in (*consumer_offsets.COLUMNS, *transaction_state.COLUMNS, consumer_offsets.ERROR)}
+def test_the_columns_of_all_sources_have_types(tmp_path: Path) -> None:
+    sources = (consumer_offsets, transaction_state, share_group_state)
+    names = {column.name for source in sources for column in (*source.COLUMNS, source.ERROR)}
     assert names == set(TYPES)
 
 

@@ -17,27 +17,12 @@ from barnabas.lake.declared_column import Column
 from barnabas.lake.report.chapters import QUERIES, SECTIONS
 from barnabas.lake.report.chapters.changes import DRIFT_COLUMNS
 from barnabas.lake.report.content import ClusterContent, LogRange, ReportContent, Rows
-from barnabas.lake.report.section import LIMIT
+from barnabas.lake.report.section import ALIKE, LIMIT
+from barnabas.lake.tables.all import GOLD
 from barnabas.lake.tables.declaration import Table
-from barnabas.lake.tables.gold import (
-    access,
-    availability,
-    balance,
-    changes,
-    consumption,
-    inventory,
-    moves,
-    observations,
-    traffic,
-)
 from tests.lake.report.sample_watched import BROKERS, END, START, inventory_rows, quorum_lag, watched_rows
 
-TABLES: dict[str, Table] = {
-    table.name: table
-    for module in (access, availability, balance, changes, consumption, inventory, moves, observations, traffic)
-    for table in module.TABLES
-    if table.name in SECTIONS
-}
+TABLES: dict[str, Table] = {table.name: table for module in GOLD for table in module.TABLES if table.name in SECTIONS}
 TABLES["drift"] = replace(TABLES["changes"], name="drift", question="", columns=DRIFT_COLUMNS)
 EVIL = "</title><script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u202e\x00\ud800"
 CLUSTER = "5L6g3nShT-eMCtK--X86sw"
@@ -169,6 +154,41 @@ def _fences() -> list[Row]:
         )
     rows.append(_lasting(END - timedelta(minutes=37), END, broker_id=5, valid_from_offset=99, cause="silence"))
     return sorted(rows, key=lambda row: (row["is_over"], -row["began"].timestamp()))
+
+
+def _incidents() -> list[Row]:
+    """Broker 5 is fenced; broker 4 was silent while broker 2 was restarted, and once by itself; a setting was too high."""
+    nothing: Row = {
+        "brokers": [],
+        "causes": [],
+        "offline_minutes": 0.0,
+        "offline_partitions": 0,
+        "below_min_isr_partitions": 0,
+        "under_replicated_partitions": 0,
+        "topics": 0,
+        "leader_changes": 0,
+        "stalled_groups": [],
+    }
+    silent = {"brokers": [5], "causes": ["silence"], "under_replicated_partitions": 3, "topics": 2, "leader_changes": 1}
+    worst = {
+        "brokers": [2, 4], "causes": ["shutdown", "silence"], "offline_minutes": 95.5, "offline_partitions": 2,
+        "below_min_isr_partitions": 4, "under_replicated_partitions": 9, "topics": 9, "leader_changes": 31,
+        "stalled_groups": ["billing", "search-index"],
+    }  # fmt: skip
+    alone = {
+        "brokers": [4],
+        "causes": ["silence"],
+        "leader_changes": 12,
+        "under_replicated_partitions": 12,
+        "topics": 5,
+    }
+    began = [START + timedelta(days=day) for day in (4.125, 1.2, 6)]
+    return [
+        _lasting(END - timedelta(minutes=37), END, **{**nothing, **silent}),
+        _lasting(began[0], began[0] + timedelta(minutes=210), **{**nothing, **worst}),
+        _lasting(began[2], began[2] + timedelta(minutes=20), **{**nothing, "below_min_isr_partitions": 6, "topics": 1}),
+        _lasting(began[1], began[1] + timedelta(minutes=95), **{**nothing, **alone}),
+    ]
 
 
 def _lasting(began: datetime, until: datetime, **more: Any) -> Row:
@@ -426,6 +446,7 @@ def all_rows(topics: int = 42, changes: int = 1800) -> dict[str, list[Row]]:
         "partition_trouble": trouble,
         "topic_availability": by_topic,
         "broker_fences": fences,
+        "incidents": _incidents(),
         "broker_availability": [
             {
                 "broker_id": broker,
@@ -520,7 +541,6 @@ def answers(rows: dict[str, list[Row]], topics: int) -> dict[str, list[Row]]:
     totals: Row = {}
     for kind in ("offline", "below_min_isr", "under_replicated"):
         mine = [row for row in trouble if row[kind]]
-        totals[f"{kind}_minutes"] = sum(row["minutes"] for row in mine)
         totals[f"{kind}_partitions"] = len(mine)
         totals[f"{kind}_now"] = sum(not row["is_over"] for row in mine)
     flaps: Counter[int] = Counter()
@@ -532,6 +552,7 @@ def answers(rows: dict[str, list[Row]], topics: int) -> dict[str, list[Row]]:
         "changes_over_time": _over_time(rows["changes"], "kind"),
         "leader_changes_over_time": _over_time(rows["leader_changes"], "cause"),
         "trouble_totals": [totals],
+        "outages": [_outage(kind, [row for row in trouble if row[kind]]) for kind in ("offline", "below_min_isr")],
         "fence_totals": [
             {
                 "fences": sum(row["cause"] != "start" for row in fences),
@@ -570,11 +591,20 @@ def answers(rows: dict[str, list[Row]], topics: int) -> dict[str, list[Row]]:
     }  # fmt: skip
 
 
+def _outage(kind: str, rows: list[Row]) -> Row:
+    """All of it as one: what `rows` have overlaps."""
+    began, until = min(row["began"] for row in rows), max(row["until"] for row in rows)
+    return {"kind": kind, "outages": 1, "minutes": _minutes(began, until), "began": began, "until": until}
+
+
 def cluster(rows: dict[str, list[Row]], topics: int = 42, cluster_id: str = CLUSTER) -> ClusterContent:
     tables = {
         name: Rows(
-            TABLES[name].columns,
-            [{"cluster_id": cluster_id, **row} for row in found[: SECTIONS[name].limit if name in SECTIONS else LIMIT]],
+            (*TABLES[name].columns, *((ALIKE,) if name in SECTIONS and SECTIONS[name].alike else ())),
+            [
+                {"cluster_id": cluster_id, ALIKE.name: 1, **row}
+                for row in found[: SECTIONS[name].limit if name in SECTIONS else LIMIT]
+            ],
             len(found),
             f"report-files/{name}.csv",
             TABLES[name].question,

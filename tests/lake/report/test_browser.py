@@ -90,6 +90,19 @@ def test_no_text_of_a_plot_is_cut_off_or_lies_on_another(browser: Browser, pages
     assert found == []
 
 
+@pytest.mark.parametrize("width", [390, 1440])
+def test_no_column_of_a_table_is_cut_off(browser: Browser, pages: dict[str, Path], width: int) -> None:
+    """Values before and after a change are the ones that matter most."""
+    browser.open(pages["troubled"], width=width)
+    assert browser.evaluate("document.querySelectorAll('#c0-config_history-table td').length") > 100
+    found = browser.evaluate("""[...document.querySelectorAll(".scroll")].flatMap((box) => {
+      const right = box.getBoundingClientRect().right;
+      const cells = [...box.querySelectorAll("th, td")].filter((cell) => cell.getBoundingClientRect().right > right + 1);
+      return cells.map((cell) => box.querySelector("table").id + ": " + cell.textContent);
+    })""")
+    assert found == []
+
+
 def test_the_theme_can_be_chosen_and_is_kept(browser: Browser, pages: dict[str, Path]) -> None:
     browser.open(pages["quiet"], width=1600, scheme="light")
     assert browser.evaluate("document.getElementById('theme').hidden") is False

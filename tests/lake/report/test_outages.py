@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from barnabas.lake.report.chapters.availability import below_min_isr, broker_fences_chart, without_a_leader
-from barnabas.lake.report.chapters.balance import most_leaders, violations
-from barnabas.lake.report.chapters.quorum import quorum_epochs
+from barnabas.lake.report.chapters.availability import (
+    below_min_isr,
+    broker_fences_chart,
+    brokers_in_service,
+    topic_availability_chart,
+    under_replicated,
+    without_a_leader,
+)
+from barnabas.lake.report.chapters.balance import most_leaders, partitions_moved, violations
+from barnabas.lake.report.chapters.leaders import left_the_isr
+from barnabas.lake.report.chapters.quorum import nodes_behind, quorum_epochs
 from barnabas.lake.report.content import ClusterContent, LogRange, Rows
 
 BEGAN = datetime(2026, 1, 31, 12, tzinfo=UTC)
 UNTIL = BEGAN + timedelta(minutes=4)
 
 
-def cluster(**answers: list[dict[str, object]]) -> ClusterContent:
+def cluster(**answers: list[dict[str, Any]]) -> ClusterContent:
     tables = {name: Rows((), [], 0) for name in ("partition_trouble", "quorum_leaders")}
     return ClusterContent("c", LogRange(0, 9, BEGAN, BEGAN + timedelta(minutes=15)), tables, answers)
 
@@ -30,10 +39,39 @@ def outages(count: int) -> ClusterContent:
 def test_an_outage_is_told_by_the_clock_and_not_summed_over_partitions() -> None:
     figure = without_a_leader(outages(1))
     assert figure is not None and figure.value == "4 min, 47 partitions"
-    assert figure.sentence == "Down from 2026-01-31T12:00:00Z to 2026-01-31T12:04:00Z; none at the end of the log."
+    assert figure.sentence == "Down from 2026-01-31 12:00 to 12:04Z; none at the end of the log."
     twice = without_a_leader(outages(2))
-    assert twice is not None and twice.sentence.startswith("Down 2 outages from ")
+    assert twice is not None and twice.sentence.startswith("Down 2 times, from ")
     assert below_min_isr(outages(1)) is not None
+
+
+def test_what_had_no_leader_is_not_told_again_as_below_its_minimum() -> None:
+    once = outages(1)
+    same = {**once.answers["outages"][0], "kind": "below_min_isr"}
+    assert below_min_isr(replace(once, answers={**once.answers, "outages": [*once.answers["outages"], same]})) is None
+    longer = {**same, "minutes": 9.0}
+    figure = below_min_isr(replace(once, answers={**once.answers, "outages": [*once.answers["outages"], longer]}))
+    assert figure is not None and figure.value == "9 min, 47 partitions"
+
+
+def test_replicas_that_fell_behind_together_are_told_by_the_clock() -> None:
+    row = {"kind": "under_replicated", "outages": 1, "minutes": 4.0, "began": BEGAN, "until": UNTIL}
+    totals = {"under_replicated_partitions": 47, "under_replicated_now": 0}
+    figure = under_replicated(cluster(trouble_totals=[totals], outages=[row]))
+    assert figure is not None and figure.sentence == "At the end of the log. Ever: 4 min, 47 partitions."
+    topic = {"topic_name": "t", "partitions": 12, "is_over": True, "offline_minutes": 4.0}
+    topic |= {"below_min_isr_minutes": 4.0, "under_replicated_minutes": 4.0}
+    content = replace(cluster(), tables={"topic_availability": Rows((), [topic], 1)})
+    assert "Worst: t, without a leader 4 min; 12 partitions affected" in topic_availability_chart(content, "plot")
+    rows = [{**topic, "topic_name": name} for name in "tuv"]
+    alike = replace(content, tables={"topic_availability": Rows((), rows, 3)})
+    plot = topic_availability_chart(alike, "plot")
+    assert "3 topics, without a leader 4 min; 36 partitions affected" in plot
+    assert "each of 3 topics" in plot and plot.count("without a leader 4 min</text>") == 1, "equal bars are one"
+    longer = replace(content, tables={"topic_availability": Rows((), [{**rows[0], "offline_minutes": 9.0}, *rows], 4)})
+    assert "Worst: t, without a leader 9 min" in topic_availability_chart(longer, "plot")
+    more = replace(content, tables={"topic_availability": Rows((), rows, 300)})
+    assert "Worst: t, " in topic_availability_chart(more, "plot"), "the others are not known"
 
 
 def test_a_log_of_a_quarter_of_an_hour_gives_no_rate_by_day() -> None:
@@ -60,3 +98,24 @@ def test_a_single_broker_has_no_cards_about_balance_and_racks() -> None:
     tables = {"broker_balance": Rows((), [row], 1), "rack_violations": Rows((), [], 0)}
     content = replace(cluster(), tables=tables)
     assert most_leaders(content) is None and violations(content) is None
+
+
+def test_a_single_broker_has_no_cards_that_are_true_of_every_one() -> None:
+    flaps = [{"broker_id": 1, "times": 47, "replicas": 47}]
+    names = ("broker_fences", "partition_trouble", "reassignments", "quorum_leaders", "quorum_health")
+    tables = {name: Rows((), [], 0) for name in names}
+    tables["quorum_leaders"] = Rows((), [{"epoch": epoch, "voters": 1} for epoch in (1, 2)], 2)
+    node = {"replica_id": 1, "role": "leader", "is_there": True, "seconds_since_caught_up": 0.0, "most_lag": 0}
+    tables["quorum_health"] = Rows((), [node], 1)
+    makers = (brokers_in_service, under_replicated, left_the_isr, partitions_moved, quorum_epochs, nodes_behind)
+
+    def figures(brokers: int, fenced: int = 0) -> list[str]:
+        inventory = {"topics": 1, "partitions": 1, "brokers": brokers, "fenced_brokers": fenced}
+        answers = {"fence_totals": [{"fences": 0, "silent": 0, "open": fenced}], "isr_flaps_by_broker": flaps}
+        answers |= {"inventory": [inventory], "reassignments_by_outcome": [], "trouble_totals": []}
+        content = replace(cluster(**answers), tables=tables)
+        return [figure.name for make in makers if (figure := make(content)) is not None]
+
+    assert figures(1) == []
+    assert figures(1, fenced=1) == ["brokers in service"]
+    assert figures(3) == ["brokers in service", "partitions under-replicated", "left the ISR", "partitions moved"]

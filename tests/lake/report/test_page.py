@@ -175,7 +175,7 @@ def test_letters_and_fills_stand_out_from_what_is_behind_them_in_every_theme() -
     assert len(themes) == 3
     for theme in themes:
         colours = dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{6})", theme))
-        for text in ("ink", "muted", "accent", "look", "good"):
+        for text in ("ink", "muted", "accent", "look", "aware", "good"):
             for behind in ("page", "surface", "soft"):
                 assert _contrast(colours[text], colours[behind]) >= 4.5, (text, behind)
         for fill in range(7):
@@ -192,7 +192,7 @@ def test_without_rows_the_page_says_what_that_means() -> None:
         assert (SECTIONS[section.source] if section.source else section).empty in document.text
     assert "No partition was ever without a leader." in document.text
     assert "table" not in document.tags
-    assert "look at this" not in document.text
+    assert "be aware" not in document.text
 
 
 def test_a_lake_without_clusters_has_a_page() -> None:

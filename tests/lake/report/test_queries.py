@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,8 +14,9 @@ from barnabas.lake.report.chapters import BY_IMPORTANCE, QUERIES, SECTIONS
 from barnabas.lake.report.content import Rows, assemble
 from barnabas.lake.report.page import render
 from barnabas.lake.report.queries import BUCKETS, RANGE_SQL, totals_sql
-from barnabas.lake.report.section import top_sql
+from barnabas.lake.report.section import ALIKE, top_sql
 from barnabas.lake.sources import metadata
+from barnabas.lake.tables.all import TABLES
 from barnabas.lake.tables.gold.observations import QUORUM_LAG
 from tests.lake.report import sample, sample_watched
 
@@ -24,8 +26,12 @@ if TYPE_CHECKING:
 
 def test_every_table_of_gold_is_known_to_the_page_with_columns_that_it_has() -> None:
     for name, section in SECTIONS.items():
-        assert set(section.columns) <= {column.name for column in sample.TABLES[name].columns}
+        assert set(section.columns) <= {column.name for column in _columns(name)}
     assert set(SECTIONS) == set(sample.TABLES)
+
+
+def _columns(name: str) -> tuple[Column, ...]:
+    return (*sample.TABLES[name].columns, *((ALIKE,) if SECTIONS[name].alike else ()))
 
 
 def test_every_section_with_key_figures_has_its_place_among_them() -> None:
@@ -82,7 +88,7 @@ def test_the_answers_of_spark_are_those_that_the_same_rows_give_here(lake: Spark
     tables = {
         name: Rows(table.columns, _ask(lake, top_sql(SECTIONS[name])) if name in ("changes", "group_lag") else [], 0)
         for name, table in sample.TABLES.items()
-        if lake.sql(top_sql(SECTIONS[name])).columns == [column.name for column in table.columns]
+        if lake.sql(top_sql(SECTIONS[name])).columns == [column.name for column in _columns(name)]
     }
     assert set(tables) == set(sample.TABLES)
     content = assemble(_ask(lake, RANGE_SQL), tables, _ask(lake, totals_sql(sample.TABLES)), answers)
@@ -128,6 +134,28 @@ def expected_rows(table: str) -> list[dict[str, Any]]:
     names = [column.name for column in sample.TABLES[table].columns]
     rows = ({"cluster_id": "b", **row} for row in sample.all_rows()[table][: SECTIONS[table].limit])
     return [{name: row[name] for name in names} for row in rows]
+
+
+def test_what_many_partitions_had_at_the_same_time_is_one_row(spark: SparkSession) -> None:
+    began = datetime(2026, 1, 1, 12, 0, 1, tzinfo=UTC)
+    until = began + timedelta(minutes=4)
+    trouble = {"offline": True, "below_min_isr": True, "under_replicated": True, "min_isr": 1, "missing": [1]}
+    row = {"cluster_id": "c", "topic_id": "T", "topic_name": "orders", "is_over": True, "minutes": 4.0, **trouble}
+    rows = [{**row, "partition": n, "began": began + timedelta(milliseconds=n), "until": until} for n in range(47)]
+    rows += [{**rows[0], "topic_name": "later", "until": until + timedelta(minutes=9), "minutes": 13.0}]
+    rows += [{**rows[0], "cluster_id": "d"}]
+    columns = TABLES["partition_trouble"].columns
+    values = [
+        tuple(({"valid_from_offset": n} | each)[column.name] for column in columns) for n, each in enumerate(rows)
+    ]
+    other = spark.newSession()  # its views are not those of the other tests
+    other.createDataFrame(values, ddl(columns)).createOrReplaceTempView("partition_trouble")
+    found = other.sql(top_sql(SECTIONS["partition_trouble"])).collect()
+    assert [(each.cluster_id, each.topic_name, each.partition, each.alike) for each in found] == [
+        ("c", "later", 0, 1),
+        ("c", "orders", 0, 47),
+        ("d", "orders", 0, 1),
+    ]
 
 
 def test_the_top_rows_are_found_without_sorting_all(lake: SparkSession) -> None:

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from barnabas.lake import SOURCES
+from barnabas.lake.sources import SOURCES
 
 PACKAGES = [f"pyspark_{name}" for name in SOURCES]
 HEAVY = [

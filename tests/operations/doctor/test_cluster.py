@@ -250,6 +250,7 @@ BROKEN: list[tuple[str, str, dict[str, Any], str, str]] = [
         "barnabas reassign throttle --clear",
     ),
     ("note", "groups", {"groups": {"app": group(4, members=False)}}, "no members, and 6 records to read", "delete app"),
+    ("note", "groups", {"groups": {"a $b": group(4, members=False)}}, "6 records", "delete 'a $b'"),
     ("warning", "groups", {"groups": {"app": group(4, lag_ms=3_600_000)}}, "1h behind: 6 records", "--watch"),
     ("warning", "groups", {"groups": {"app": group(11)}}, "after the end of orders-0", "groups reset app"),
     (

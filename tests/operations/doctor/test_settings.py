@@ -37,10 +37,35 @@ def test_a_healthy_file_is_silent() -> None:
     assert found_in({}) == []
 
 
+def with_protocol(protocol: str) -> dict[str, str]:
+    return {
+        "listeners": f"{protocol}://127.0.0.1:0,CONTROLLER://127.0.0.1:0",
+        "listener.security.protocol.map": f"CONTROLLER:PLAINTEXT,{protocol}:{protocol}",
+        "security.inter.broker.protocol": protocol,
+    }
+
+
+SECURED = with_protocol("SSL")
+LOGGING_IN = with_protocol("SASL_PLAINTEXT") | {"sasl.mechanism.inter.broker.protocol": "PLAIN"}
 EVERYWHERE = "PLAINTEXT://0.0.0.0:0,CONTROLLER://127.0.0.1:0"
 BROKEN: list[tuple[str, str, Mapping[str, str | None], str, str]] = [
     ("error", "settings-valid", {"num.partitions": "many"}, "num.partitions", "correct num.partitions"),
     ("error", "settings-valid", {"num.partitions": "0"}, "num.partitions", "correct num.partitions"),
+    (
+        "error",
+        "secured-listeners",
+        {**SECURED, "ssl.keystore.type": "PEM", "ssl.keystore.location": "/no/such/store.pem"},
+        "/no/such/store.pem",
+        "",
+    ),
+    ("error", "secured-listeners", SECURED, "ssl.keystore", ""),
+    (
+        "error",
+        "secured-listeners",
+        {**LOGGING_IN, "sasl.enabled.mechanisms": "PLAIN"},
+        "sasl.jaas.config",
+        "",
+    ),
     ("error", "settings-valid", {"process.roles": None}, "process.roles", "correct"),
     ("error", "settings-valid", {"listeners": "nonsense"}, "listener", "correct listeners"),
     (

@@ -30,6 +30,7 @@ def test_partitions_are_distributed_and_follow_their_leaders(tmp_path: Path) -> 
                 lambda: None,
                 refuse,
                 broker.replicas.truncate,
+                broker.replicas.flush,
                 lambda: broker.replicas.follower_throttle,
             )
         )

@@ -6,6 +6,7 @@ import pytest
 
 from barnabas.replicas.share.in_flight import AcknowledgeType, RecordState, StateBatch
 from barnabas.replicas.share.share_partition import Acknowledged, Acquired, Asked, Limits, LogBatch, SharePartition
+from barnabas.steps import at_once
 from barnabas.wire import ErrorCode, KafkaError
 
 LIMITS = Limits(max_delivery_count=5, max_in_flight=100, lock_duration_ms=1000)
@@ -40,9 +41,9 @@ def acknowledge(
     limits: Limits = LIMITS,
     now_ms: int = 0,
 ) -> None:
-    write = partition.acknowledge(member_id, [Acknowledged(first, last, kinds)], limits, now_ms)
+    write = at_once(partition.acknowledge(member_id, [Acknowledged(first, last, kinds)], limits, now_ms))
     if write is not None:
-        partition.commit(write)
+        at_once(partition.commit(write))
 
 
 def test_a_batch_of_the_log_is_acquired_as_a_whole_even_above_max_records() -> None:
@@ -129,7 +130,7 @@ def test_an_error_undoes_what_the_same_request_acknowledged_before() -> None:
     acquire(partition, "b")
     both = [Acknowledged(0, 9, [AcknowledgeType.ACCEPT]), Acknowledged(10, 19, [AcknowledgeType.ACCEPT])]
     with pytest.raises(KafkaError):
-        partition.acknowledge("a", both, LIMITS, 0)
+        at_once(partition.acknowledge("a", both, LIMITS, 0))
     assert states(partition)[0] == (0, 9, RecordState.ACQUIRED, 1)
     assert partition.spans[0].member_id == "a"
 
@@ -137,13 +138,13 @@ def test_an_error_undoes_what_the_same_request_acknowledged_before() -> None:
 def test_nobody_changes_records_whose_state_is_being_stored() -> None:
     partition = SharePartition(0)
     acquire(partition, max_records=10)
-    write = partition.acknowledge("a", [Acknowledged(0, 9, [AcknowledgeType.RELEASE])], LIMITS, 0)
+    write = at_once(partition.acknowledge("a", [Acknowledged(0, 9, [AcknowledgeType.RELEASE])], LIMITS, 0))
     assert write is not None
     assert write.batches == [StateBatch(0, 9, RecordState.AVAILABLE, 1)]
     assert partition.next_fetch_offset() == 10
     with pytest.raises(KafkaError):
         acknowledge(partition, 0, 9, AcknowledgeType.ACCEPT)
-    partition.commit(write)
+    at_once(partition.commit(write))
     assert partition.next_fetch_offset() == 0
 
 

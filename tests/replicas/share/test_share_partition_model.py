@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from barnabas.replicas.share.in_flight import AcknowledgeType, RecordState, StateBatch
 from barnabas.replicas.share.share_partition import Acknowledged, Asked, Limits, LogBatch, SharePartition
+from barnabas.steps import at_once
 from tests.replicas.share.model import Model
 
 MEMBERS = ("a", "b")
@@ -53,16 +54,16 @@ class History:
         held = [offset for offset in sorted(self.model.held_by(member_id)) if offset >= self.partition.start_offset]
         chosen = held[first % len(held) :][: len(kinds)] if held else []
         said = [Acknowledged(offset, offset, [kind]) for offset, kind in zip(chosen, kinds, strict=False)]
-        write = self.partition.acknowledge(member_id, said, self.limits, self.now_ms)
+        write = at_once(self.partition.acknowledge(member_id, said, self.limits, self.now_ms))
         if write is None:
             assert not chosen
         elif is_stored:
             self.stored(write.batches)
-            self.partition.commit(write)
+            at_once(self.partition.commit(write))
             for offset, kind in zip(chosen, kinds, strict=False):
                 self.model.ended([offset], STATES[kind])
         else:
-            self.partition.roll_back(write)
+            at_once(self.partition.roll_back(write))
 
     def release(self, member_id: str) -> None:
         write = self.partition.release(member_id, self.limits)
@@ -70,7 +71,7 @@ class History:
         assert (write is None) == (not held)
         if write is not None:
             self.stored(write.batches)
-            self.partition.commit(write)
+            at_once(self.partition.commit(write))
             self.model.ended(held, RecordState.AVAILABLE)
 
     def expire(self) -> None:
@@ -98,9 +99,9 @@ class History:
             if self.fetch("a", 1000, 1000, False):
                 held = sorted(self.model.held_by("a"))
                 said = [Acknowledged(offset, offset, [AcknowledgeType.ACCEPT]) for offset in held]
-                write = self.partition.acknowledge("a", said, self.limits, self.now_ms)
+                write = at_once(self.partition.acknowledge("a", said, self.limits, self.now_ms))
                 assert write is not None
-                self.partition.commit(write)
+                at_once(self.partition.commit(write))
                 self.model.ended(held, RecordState.ACKNOWLEDGED)
             elif self.partition.start_offset == self.end:
                 break

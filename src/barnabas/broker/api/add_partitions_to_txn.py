@@ -73,6 +73,7 @@ def _partitions(transaction: Transaction) -> Slices[list[TopicPartition]]:
     """Return the partitions, each once."""
     found: dict[TopicPartition, None] = {}
     for topic in transaction.topics:
+        yield
         for index in topic.partitions:
             found[TopicPartition(topic.name, index)] = None
             yield
@@ -93,9 +94,12 @@ def _refused(context: Context, transaction: Transaction, partitions: list[TopicP
             errors[partition] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         elif topic is None or not 0 <= partition.partition < len(topic.partitions):
             errors[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if not errors:
-        return {}
-    return {**dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED), **errors}
+    if errors:
+        for some in stepwise(partitions):
+            yield
+            for partition in some:
+                errors.setdefault(partition, ErrorCode.OPERATION_NOT_ATTEMPTED)
+    return errors
 
 
 def _rows(
@@ -103,6 +107,7 @@ def _rows(
 ) -> Slices[list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult]]:
     rows = []
     for topic in transaction.topics:
+        yield
         row = AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult(name=topic.name)
         for index in topic.partitions:
             yield

@@ -10,26 +10,26 @@ answers such a request.
 from __future__ import annotations
 
 from barnabas.broker import config_changes
-from barnabas.broker.config_changes import Asked, Operation
 from barnabas.broker.context import Context
 from barnabas.controller.configs import AlterOperation
-from barnabas.metadata.configs import ConfigResource
+from barnabas.slices import in_slices
+from barnabas.steps import mapped
 from barnabas.wire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 
 Row = AlterConfigsResponse.AlterConfigsResourceResponse
 
 
 async def handle(context: Context, request: AlterConfigsRequest) -> AlterConfigsResponse:
-    asked = [
-        Asked(
-            ConfigResource(resource.resource_type, resource.resource_name),
-            [Operation(each.name, AlterOperation.SET, each.value) for each in resource.configs],
-        )
-        for resource in request.resources
-    ]
+    asked = await in_slices(config_changes.asked_for(request.resources, _operation))
     answers = await config_changes.alter(context, asked, incremental=False, validate_only=request.validate_only)
-    rows = [
-        Row(error_code=code, error_message=message, resource_type=resource.type, resource_name=resource.name)
-        for resource, code, message in answers
-    ]
+    rows = await in_slices(mapped(_row, answers))
     return AlterConfigsResponse(responses=rows)
+
+
+def _operation(config: AlterConfigsRequest.AlterableConfig) -> config_changes.Operation:
+    return config_changes.Operation(config.name, AlterOperation.SET, config.value)
+
+
+def _row(answer: config_changes.Answer) -> Row:
+    resource, code, message = answer
+    return Row(error_code=code, error_message=message, resource_type=resource.type, resource_name=resource.name)

@@ -14,7 +14,9 @@ from barnabas.broker.context import Context
 from barnabas.controller import replicas
 from barnabas.controller.replicas import Proposal, State
 from barnabas.security.acl import AclOperation
-from barnabas.wire import ErrorCode
+from barnabas.slices import in_slices
+from barnabas.steps import Slices, mapped
+from barnabas.wire import ErrorCode, Uuid
 from barnabas.wire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 
 Row = AlterPartitionResponse.PartitionData
@@ -25,11 +27,27 @@ async def handle(context: Context, request: AlterPartitionRequest) -> AlterParti
     context.require_on_cluster(AclOperation.CLUSTER_ACTION)
     if not request.topics:
         return AlterPartitionResponse()
-    wanted = [(topic.topic_id, [_proposal(context, each) for each in topic.partitions]) for topic in request.topics]
+    wanted = await in_slices(_wanted(context, request))
     answers = await context.controller.write(replicas.alter, request.broker_id, request.broker_epoch, wanted)
-    topic_of = AlterPartitionResponse.TopicData
-    topics = [topic_of(topic_id=i, partitions=[_row(index, each) for index, each in rows]) for i, rows in answers]
-    return AlterPartitionResponse(topics=topics)
+    return AlterPartitionResponse(topics=await in_slices(_topics(answers)))
+
+
+def _wanted(context: Context, request: AlterPartitionRequest) -> Slices[list[tuple[Uuid, list[Proposal]]]]:
+    wanted = []
+    for topic in request.topics:
+        yield
+        proposals = yield from mapped(lambda each: _proposal(context, each), topic.partitions)
+        wanted.append((topic.topic_id, proposals))
+    return wanted
+
+
+def _topics(answers: replicas.Answers) -> Slices[list[AlterPartitionResponse.TopicData]]:
+    topics = []
+    for topic_id, rows in answers:
+        yield
+        partitions = yield from mapped(lambda each: _row(*each), rows)
+        topics.append(AlterPartitionResponse.TopicData(topic_id=topic_id, partitions=partitions))
+    return topics
 
 
 def _proposal(context: Context, wanted: AlterPartitionRequest.PartitionData) -> Proposal:

@@ -32,7 +32,9 @@ def handle(context: Context, request: AlterReplicaLogDirsRequest) -> Slices[Alte
         refused = int(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         rows = []
         for each in request.dirs:
+            yield
             for t in each.topics:
+                yield
                 partitions = yield from mapped(
                     lambda index: Partition(partition_index=index, error_code=refused), t.partitions
                 )
@@ -40,7 +42,9 @@ def handle(context: Context, request: AlterReplicaLogDirsRequest) -> Slices[Alte
         return AlterReplicaLogDirsResponse(results=rows)
     asked: dict[TopicPartition, str] = {}
     for each in request.dirs:
+        yield
         for topic in each.topics:
+            yield
             for some in stepwise(topic.partitions):
                 asked.update((TopicPartition(topic.name, index), each.path) for index in some)
                 yield

@@ -13,7 +13,7 @@ from barnabas.broker.errors import shown_message
 from barnabas.controller import scram
 from barnabas.security.acl import AclOperation
 from barnabas.slices import in_slices
-from barnabas.steps import mapped
+from barnabas.steps import counted, in_order, mapped
 from barnabas.wire import KafkaError
 from barnabas.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -29,8 +29,9 @@ async def handle(context: Context, request: AlterUserScramCredentialsRequest) ->
         context.require_on_cluster(AclOperation.ALTER)
         errors = await context.controller.write(scram.alter, request.deletions, request.upsertions)
     except KafkaError as error:
-        names = {each.name for each in request.deletions} | {each.name for each in request.upsertions}
-        errors = dict.fromkeys(sorted(names), error)
+        names = await in_slices(counted(each.name for each in request.deletions))
+        names |= await in_slices(counted(each.name for each in request.upsertions))
+        errors = dict.fromkeys(await in_slices(in_order(names)), error)
     return AlterUserScramCredentialsResponse(results=await in_slices(mapped(lambda each: _row(*each), errors.items())))
 
 

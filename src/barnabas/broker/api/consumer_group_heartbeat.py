@@ -16,6 +16,7 @@ from barnabas.broker.context import Context
 from barnabas.groups.consumer_decision import Asker
 from barnabas.groups.consumer_settings import is_consumer_protocol_enabled
 from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.slices import Breather
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -28,9 +29,11 @@ async def handle(context: Context, request: ConsumerGroupHeartbeatRequest) -> Co
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     if not context.may(AclOperation.READ, ResourceType.GROUP, request.group_id):
         raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
-    names = request.subscribed_topic_names or ()
-    if not all(context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name) for name in names):
-        raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    others_first = Breather()
+    for name in request.subscribed_topic_names or ():
+        await others_first()
+        if not context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
+            raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     asker = Asker(context.client_id or "", f"/{context.peer.host}")
     consumer = context.services.groups.consumer
     may_describe = partial(context.is_allowed, AclOperation.DESCRIBE, ResourceType.TOPIC)

@@ -13,6 +13,7 @@ Not done: create.topic.policy.class.name.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container
 
 from barnabas.broker.context import Context
 from barnabas.broker.mutation_throttle import MutationThrottle
@@ -21,7 +22,7 @@ from barnabas.config.internal_topics import CLUSTER_METADATA_TOPIC
 from barnabas.controller import topics
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.slices import in_slices
-from barnabas.steps import Slices
+from barnabas.steps import Slices, counted, mapped, stepwise
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 
@@ -32,9 +33,9 @@ _FIRST_WITH_CONFIGS = 5
 
 
 async def handle(context: Context, request: CreateTopicsRequest) -> CreateTopicsResponse:
-    times = Counter(topic.name for topic in request.topics)
+    times = await in_slices(counted(topic.name for topic in request.topics))
     refused = await in_slices(_refused(context, times))
-    accepted = [topic for topic in request.topics if topic.name not in refused]
+    accepted = await in_slices(_accepted(request, refused))
     describable = await in_slices(_describable(context, accepted))
     rows: list[Row] = []
     throttle = MutationThrottle(context, strict_from=STRICT_FROM)
@@ -47,7 +48,9 @@ async def handle(context: Context, request: CreateTopicsRequest) -> CreateTopics
             rows = created.answers
         except KafkaError as error:
             message = None if error.message == error.code.message else error.message
-            return CreateTopicsResponse(topics=[_failed(t.name, error.code, message) for t in request.topics])
+            code = error.code
+            failed = await in_slices(mapped(lambda topic: _failed(topic.name, code, message), request.topics))
+            return CreateTopicsResponse(topics=failed)
     throttle.apply()
     return CreateTopicsResponse(topics=[*rows, *refused.values()])
 
@@ -70,6 +73,16 @@ def _refused(context: Context, times: Counter[str]) -> Slices[dict[str, Row]]:
         elif not may_create_all and not context.may(AclOperation.CREATE, ResourceType.TOPIC, name):
             rows[name] = _failed(name, ErrorCode.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
     return rows
+
+
+def _accepted(
+    request: CreateTopicsRequest, refused: Container[str]
+) -> Slices[list[CreateTopicsRequest.CreatableTopic]]:
+    accepted: list[CreateTopicsRequest.CreatableTopic] = []
+    for some in stepwise(request.topics):
+        accepted += [topic for topic in some if topic.name not in refused]
+        yield
+    return accepted
 
 
 def _describable(context: Context, accepted: list[CreateTopicsRequest.CreatableTopic]) -> Slices[frozenset[str]]:

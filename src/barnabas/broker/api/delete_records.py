@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from barnabas.broker.context import Context
 from barnabas.config.internal_topics import INTERNAL_TOPICS
-from barnabas.replicas import reading
 from barnabas.replicas.partition import Partition
 from barnabas.security.acl import AclOperation, ResourceType
 from barnabas.slices import Slices
@@ -41,6 +40,7 @@ def handle(
 ) -> Slices[DeleteRecordsResponse | Awaitable[DeleteRecordsResponse]]:
     asked: dict[str, dict[int, int]] = {}
     for topic in request.topics:
+        yield
         offsets = asked.setdefault(topic.name, {})
         for each in topic.partitions:
             offsets[each.partition_index] = each.offset
@@ -48,6 +48,7 @@ def handle(
     topics = []
     unfinished: list[Unfinished] = []
     for name, offsets in asked.items():
+        yield
         may = context.may(AclOperation.DELETE, ResourceType.TOPIC, name)
         rows = []
         for index, offset in offsets.items():
@@ -98,7 +99,7 @@ def _row(context: Context, may: bool, name: str, index: int, offset: int, unfini
             if row.low_watermark < offset:
                 unfinished.append(Unfinished(row, partition, offset))
         except StorageError as error:
-            row.error_code = reading.failed(replicas, partition, error)
+            row.error_code = partition.read_failed(error)
     except KafkaError as error:
         row.error_code = error.code
     return row

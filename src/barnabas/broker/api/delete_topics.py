@@ -18,7 +18,7 @@ from barnabas.broker.mutation_throttle import MutationThrottle
 from barnabas.controller import topics
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.slices import in_slices
-from barnabas.steps import Slices, mapped
+from barnabas.steps import Slices, counted, mapped
 from barnabas.wire import ZERO_UUID, ErrorCode, KafkaError, Uuid
 from barnabas.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 
@@ -28,7 +28,9 @@ STRICT_FROM = 5
 
 
 async def handle(context: Context, request: DeleteTopicsRequest) -> DeleteTopicsResponse:
-    asked = request.topics if context.version >= 6 else [State(name=name) for name in request.topic_names]
+    asked = request.topics
+    if context.version < 6:
+        asked = await in_slices(mapped(lambda name: State(name=name), request.topic_names))
     if not context.config.get_bool("delete.topic.enable"):
         code = ErrorCode.TOPIC_DELETION_DISABLED if context.version >= 3 else ErrorCode.INVALID_REQUEST
         return await in_slices(_all_failed(asked, code))
@@ -38,7 +40,7 @@ async def handle(context: Context, request: DeleteTopicsRequest) -> DeleteTopics
     chosen: dict[Uuid, Row] = {}
     may_delete_all = context.is_allowed(AclOperation.DELETE, ResourceType.CLUSTER, CLUSTER_NAME)
     rows += await in_slices(mapped(lambda topic_id: _choose_by_id(context, topic_id, chosen, may_delete_all), ids))
-    given_ids = {topic.topic_id for topic in asked}
+    given_ids = await in_slices(counted(topic.topic_id for topic in asked))
     replaced: set[int] = set()
     rows += await in_slices(
         mapped(lambda name: _choose_by_name(context, name, chosen, given_ids, may_delete_all, replaced), names)

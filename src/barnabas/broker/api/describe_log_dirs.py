@@ -94,6 +94,7 @@ def _wanted(request: DescribeLogDirsRequest) -> Slices[set[TopicPartition] | Non
         return None
     wanted: set[TopicPartition] = set()
     for topic in request.topics:
+        yield
         for some in stepwise(topic.partitions):
             wanted.update(TopicPartition(topic.topic, index) for index in some)
             yield

@@ -8,11 +8,14 @@ Kafka.
 
 from __future__ import annotations
 
+from functools import partial
+
 from barnabas.broker.context import Context
 from barnabas.config import topic_names
-from barnabas.config.hash_order import hash_order
+from barnabas.config.hash_order import hash_order_in_slices
 from barnabas.security.acl import AclOperation, ResourceType
 from barnabas.slices import Slices
+from barnabas.steps import mapped
 from barnabas.storage.producers import ProducerState
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
@@ -25,18 +28,17 @@ Producer = DescribeProducersResponse.ProducerState
 def handle(context: Context, request: DescribeProducersRequest) -> Slices[DescribeProducersResponse]:
     topics = []
     for topic in request.topics:
+        yield
         try:
             _check(context, topic.name)
         except KafkaError as error:
-            rows = [
-                Row(partition_index=index, error_code=error.code, error_message=error.message)
-                for index in topic.partition_indexes
-            ]
+            refused = partial(_refused, error)
+            rows = yield from mapped(refused, topic.partition_indexes)
         else:
             rows = []
             for index in topic.partition_indexes:
                 yield context.services.replicas.opening_of(topic.name, index)
-                rows.append(_row(context, topic.name, index))
+                rows.append((yield from _row(context, topic.name, index)))
         topics.append(Topic(name=topic.name, partitions=rows))
     return DescribeProducersResponse(topics=topics)
 
@@ -49,24 +51,27 @@ def _check(context: Context, name: str) -> None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
-def _row(context: Context, name: str, index: int) -> Row:
+def _refused(error: KafkaError, index: int) -> Row:
+    return Row(partition_index=index, error_code=error.code, error_message=error.message)
+
+
+def _row(context: Context, name: str, index: int) -> Slices[Row]:
     try:
         states = context.services.replicas.partition(name, index).log.active_producers()
     except KafkaError as error:
         return Row(partition_index=index, error_code=error.code)
-    return Row(
-        partition_index=index,
-        active_producers=[
-            Producer(
-                producer_id=state.producer_id,
-                producer_epoch=state.producer_epoch,
-                last_sequence=state.last_sequence,
-                last_timestamp=state.last_timestamp,
-                coordinator_epoch=state.coordinator_epoch,
-                current_txn_start_offset=state.current_txn_first_offset,
-            )
-            for state in hash_order(states, hash_of=_hash)
-        ],
+    ordered = yield from hash_order_in_slices(states, hash_of=_hash)
+    return Row(partition_index=index, active_producers=(yield from mapped(_shown, ordered)))
+
+
+def _shown(state: ProducerState) -> Producer:
+    return Producer(
+        producer_id=state.producer_id,
+        producer_epoch=state.producer_epoch,
+        last_sequence=state.last_sequence,
+        last_timestamp=state.last_timestamp,
+        coordinator_epoch=state.coordinator_epoch,
+        current_txn_start_offset=state.current_txn_first_offset,
     )
 
 

@@ -21,7 +21,7 @@ from barnabas.broker.encoded_topics import DESCRIBE_TOPIC_PARTITIONS, TopicsView
 from barnabas.config.internal_topics import INTERNAL_TOPICS
 from barnabas.config.topic_names import is_valid
 from barnabas.security.acl import AclOperation, ResourceType
-from barnabas.steps import Slices, mapped, stepwise
+from barnabas.steps import Slices, in_order, mapped, stepwise
 from barnabas.wire import ErrorCode, encode
 from barnabas.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
@@ -47,8 +47,8 @@ def handle(
         for some in stepwise(request.topics):
             found.update(topic.name for topic in some if topic.name >= start)
             yield
-        names = sorted(found)
-        if cursor is not None and start not in names:
+        names = yield from in_order(found)
+        if cursor is not None and start not in found:
             return _failed(request, ErrorCode.INVALID_REQUEST)
         may = yield from mapped(partial(_may_describe, context), names)
         allowed = list(compress(names, may))

@@ -7,13 +7,11 @@ listener answers too (Kafka has the API there, but it fails).
 
 from __future__ import annotations
 
-from collections import Counter
-
 from barnabas.broker.context import Context
 from barnabas.config.hash_order import hash_order_in_slices
 from barnabas.metadata.scram import SCRAM_MECHANISMS, ScramUser
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
-from barnabas.steps import Slices, mapped
+from barnabas.steps import Slices, counted, mapped
 from barnabas.wire import ErrorCode
 from barnabas.wire.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
@@ -27,15 +25,14 @@ Credential = DescribeUserScramCredentialsResponse.CredentialInfo
 def handle(
     context: Context, request: DescribeUserScramCredentialsRequest
 ) -> Slices[DescribeUserScramCredentialsResponse]:
-    asked = [user.name for user in request.users or ()]
+    asked = yield from mapped(lambda user: user.name, request.users or ())
     if not context.may(AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
         code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-        rows = [Row(error_code=code, error_message=None) for _ in asked]
+        rows = yield from mapped(lambda _: Row(error_code=code, error_message=None), asked)
         return DescribeUserScramCredentialsResponse(error_code=code, error_message=None, results=rows)
-    times = Counter(asked or sorted({user.name for user in context.image.scram}))
-    twice = {name for name in times if asked and times[name] > 1}
+    times = yield from counted(asked or sorted({user.name for user in context.image.scram}))
     names = yield from hash_order_in_slices(times)
-    rows = yield from mapped(lambda name: _duplicate(name) if name in twice else _row(context, name), names)
+    rows = yield from mapped(lambda name: _duplicate(name) if times[name] > 1 else _row(context, name), names)
     return DescribeUserScramCredentialsResponse(results=rows)
 
 

@@ -24,7 +24,9 @@ async def handle(context: Context, request: ElectLeadersRequest) -> ElectLeaders
     asked = request.topic_partitions
     if asked is not None and not asked:
         return ElectLeadersResponse()
-    wanted = None if asked is None else [(each.topic, each.partitions) for each in asked]
+    wanted = None
+    if asked is not None:
+        wanted = await in_slices(mapped(lambda each: (each.topic, each.partitions), asked))
     elected = await context.controller.write(
         elections.elect, request.election_type, wanted, timeout_ms=request.timeout_ms
     )

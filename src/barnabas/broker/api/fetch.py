@@ -26,6 +26,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple, cast
 
 from barnabas.broker.context import Context
+from barnabas.broker.current_leader import LED_ELSEWHERE, tell_leader
 from barnabas.broker.throttling import record_time
 from barnabas.config.unsupported import RACK_AWARE_SELECTOR
 from barnabas.replicas import reading
@@ -48,7 +49,6 @@ _FIRST_WITH_REPLICA_STATE = 15
 _FIRST_WITH_LEADERS = 16
 _FIRST_WITH_FOLLOWER_FETCHING = 11
 _FIRST_WITH_STORAGE_ERROR = 6
-_LED_ELSEWHERE = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 _NO_DIVERGENCE = FetchResponse.EpochEndOffset()
 _NO_LEADER = FetchResponse.LeaderIdAndEpoch()
 _NO_SNAPSHOT = FetchResponse.SnapshotId()
@@ -89,7 +89,7 @@ def _fetch(context: Context, request: FetchRequest) -> Slices[FetchResponse | Aw
         min_bytes=min(request.min_bytes, max_bytes),
         replica_id=replica_id,
         only_leader=replica_id >= 0 or (replica_id == reading.CONSUMER and version < _FIRST_WITH_FOLLOWER_FETCHING),
-        replica_epoch=request.replica_state.replica_epoch,
+        replica_epoch=reading.NO_EPOCH if version < _FIRST_WITH_REPLICA_STATE else request.replica_state.replica_epoch,
         near=_nearest(context, request) if replica_id == reading.CONSUMER and request.rack_id else None,
     )
     fetch = yield from services.fetch_sessions.begin(
@@ -265,7 +265,7 @@ def _row(asked: Asked, found: Found) -> PartitionData:
                 for each in reading.aborted_transactions(found)
             ]
         if found.batches is not None:
-            stored = StoredRecords(asked.context.services.replicas, found.partition, found.batches)
+            stored = StoredRecords(found.partition, found.batches)
             row.records = cast(bytes, stored)
     except StorageError as error:
         _fail(asked, found.partition, row, error)
@@ -298,7 +298,7 @@ def _shown(asked: Asked, code: ErrorCode) -> ErrorCode:
 
 
 def _fail(asked: Asked, partition: Partition, row: PartitionData, error: StorageError) -> None:
-    row.error_code = _shown(asked, reading.failed(asked.context.services.replicas, partition, error))
+    row.error_code = _shown(asked, partition.read_failed(error))
     row.high_watermark = row.last_stable_offset = row.log_start_offset = -1
     row.aborted_transactions, row.records = None, b""
 
@@ -325,25 +325,7 @@ def _respond(asked: Asked, rows: Rows) -> Slices[FetchResponse]:
             traffic.bytes_out += len(row.records or b"")
         if row.error_code:
             traffic.failed_fetch_requests += 1
-        if row.error_code in _LED_ELSEWHERE and context.version >= _FIRST_WITH_LEADERS:
-            _tell_leader(asked, wanted, row, response)
+        if row.error_code in LED_ELSEWHERE and context.version >= _FIRST_WITH_LEADERS:
+            is_consumer = not asked.limits.is_follower
+            tell_leader(context, wanted.topic or "", wanted.partition, row, response, with_address=is_consumer)
     return response
-
-
-def _tell_leader(asked: Asked, wanted: Wanted, row: PartitionData, response: FetchResponse) -> None:
-    """Add the partition's leader, and its address for a consumer, to the response."""
-    context = asked.context
-    known = context.image.topics.get(wanted.topic or "")
-    if known is None or wanted.partition >= len(known.partitions):
-        return
-    partition = known.partitions[wanted.partition]
-    row.current_leader = FetchResponse.LeaderIdAndEpoch(leader_id=partition.leader, leader_epoch=partition.leader_epoch)
-    if asked.limits.is_follower:
-        return
-    broker = context.image.brokers.get(partition.leader)
-    endpoint = None if broker is None or broker.fenced else broker.listeners.get(context.listener.name)
-    if broker is None or endpoint is None or any(each.node_id == broker.broker_id for each in response.node_endpoints):
-        return
-    response.node_endpoints.append(
-        FetchResponse.NodeEndpoint(node_id=broker.broker_id, host=endpoint.host, port=endpoint.port, rack=broker.rack)
-    )

@@ -9,9 +9,9 @@ that goes to the controller with UNKNOWN_SERVER_ERROR, as in Apache Kafka.
 from __future__ import annotations
 
 from barnabas.broker import config_changes
-from barnabas.broker.config_changes import Asked, Operation
 from barnabas.broker.context import Context
-from barnabas.metadata.configs import ConfigResource
+from barnabas.slices import in_slices
+from barnabas.steps import mapped
 from barnabas.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
@@ -21,16 +21,16 @@ Row = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
 
 
 async def handle(context: Context, request: IncrementalAlterConfigsRequest) -> IncrementalAlterConfigsResponse:
-    asked = [
-        Asked(
-            ConfigResource(resource.resource_type, resource.resource_name),
-            [Operation(each.name, each.config_operation, each.value) for each in resource.configs],
-        )
-        for resource in request.resources
-    ]
+    asked = await in_slices(config_changes.asked_for(request.resources, _operation))
     answers = await config_changes.alter(context, asked, incremental=True, validate_only=request.validate_only)
-    rows = [
-        Row(error_code=code, error_message=message, resource_type=resource.type, resource_name=resource.name)
-        for resource, code, message in answers
-    ]
+    rows = await in_slices(mapped(_row, answers))
     return IncrementalAlterConfigsResponse(responses=rows)
+
+
+def _operation(config: IncrementalAlterConfigsRequest.AlterableConfig) -> config_changes.Operation:
+    return config_changes.Operation(config.name, config.config_operation, config.value)
+
+
+def _row(answer: config_changes.Answer) -> Row:
+    resource, code, message = answer
+    return Row(error_code=code, error_message=message, resource_type=resource.type, resource_name=resource.name)

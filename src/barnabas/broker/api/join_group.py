@@ -14,6 +14,7 @@ from __future__ import annotations
 from barnabas.broker.context import Context
 from barnabas.groups.classic.requests import Join
 from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.slices import Breather
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
@@ -45,7 +46,9 @@ async def _join(context: Context, request: JoinGroupRequest) -> JoinGroupRespons
     if not least_ms <= request.session_timeout_ms <= most_ms:
         return JoinGroupResponse(error_code=ErrorCode.INVALID_SESSION_TIMEOUT, member_id=request.member_id)
     protocols: dict[str, bytes] = {}
+    others_first = Breather()
     for protocol in request.protocols:
+        await others_first()
         protocols.setdefault(protocol.name, protocol.metadata)
     has_rebalance_timeout = context.version >= REBALANCE_TIMEOUT_FROM
     join = Join(

@@ -10,6 +10,7 @@ from barnabas.broker.context import Context
 from barnabas.config.hash_order import hash_order, tree_order
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
+from barnabas.steps import Slices, counted
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
 
@@ -22,12 +23,12 @@ ORDER = (
 )
 
 
-def handle(context: Context, request: ListConfigResourcesRequest) -> ListConfigResourcesResponse:
+def handle(context: Context, request: ListConfigResourcesRequest) -> Slices[ListConfigResourcesResponse]:
     if not context.may(AclOperation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER_NAME):
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     supported = ORDER if context.version >= 1 else (ConfigResourceType.CLIENT_METRICS,)
-    wanted = request.resource_types or supported
-    if not set(wanted) <= set(supported):
+    wanted = (yield from counted(request.resource_types)) or supported
+    if any(kind not in supported for kind in wanted):
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     rows = [
         ListConfigResourcesResponse.ConfigResource(resource_name=name, resource_type=kind)

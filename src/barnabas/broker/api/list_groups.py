@@ -2,20 +2,26 @@
 
 Lists the groups of all types that this broker coordinates, sorted by name. Without DESCRIBE on the cluster, only the
 groups that the caller may DESCRIBE. From version 4 on with states and a filter by state, from version 5 on with types
-and a filter by type. Filters ignore case, and an unknown state or type matches nothing.
+and a filter by type. Filters ignore case, and an unknown state or type matches nothing. A streams group that is not ready is
+found by its state, NotReady, and by not_ready, the only one that Kafka 4.3.1 finds it by.
 """
 
 from __future__ import annotations
 
 from barnabas.broker.context import Context
+from barnabas.groups.streams.group import State
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
-from barnabas.steps import Slices
+from barnabas.steps import Slices, stepwise
 from barnabas.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+
+NOT_READY_IN_KAFKA = "not_ready"
 
 
 def handle(context: Context, request: ListGroupsRequest) -> Slices[ListGroupsResponse]:
-    states = {state.lower().strip() for state in request.states_filter}
-    types = {name.lower().strip() for name in request.types_filter}
+    states = yield from _words(request.states_filter)
+    if NOT_READY_IN_KAFKA in states:
+        states.add(State.NOT_READY.lower())
+    types = yield from _words(request.types_filter)
     may_all = context.is_allowed(AclOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
     rows = []
     for group in (yield from context.services.groups.listed()):
@@ -34,3 +40,11 @@ def handle(context: Context, request: ListGroupsRequest) -> Slices[ListGroupsRes
                 )
             )
     return ListGroupsResponse(groups=rows)
+
+
+def _words(asked: list[str]) -> Slices[set[str]]:
+    words: set[str] = set()
+    for some in stepwise(asked):
+        words.update(word.lower().strip() for word in some)
+        yield
+    return words

@@ -64,10 +64,12 @@ def handle(
     searches: list[Search] = []
     counts: Counter[tuple[str, int]] = Counter()
     for topic in request.topics:
+        yield
         for each in topic.partitions:
             counts[topic.name, each.partition_index] += 1
             yield
     for topic in request.topics:
+        yield
         if not context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.name):
             code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             rows = []
@@ -81,6 +83,7 @@ def handle(
             row = Row(partition_index=each.partition_index)
             count = counts.pop((topic.name, each.partition_index), 0)
             if not count:
+                yield
                 continue  # a duplicate partition, which has its row already
             answered.partitions.append(row)
             if count > 1:
@@ -155,7 +158,7 @@ def _fill(context: Context, row: Row, timestamp: int, offset: int, leader_epoch:
 async def _search(context: Context, searches: list[Search], response: ListOffsetsResponse) -> ListOffsetsResponse:
     for search, found in zip(searches, await asyncio.to_thread(_search_all, searches), strict=True):
         if isinstance(found, StorageError):
-            search.row.error_code = reading.failed(context.services.replicas, search.partition, found)
+            search.row.error_code = search.partition.read_failed(found)
         elif found is not None and found.offset < search.end:
             _fill(context, search.row, *found)
         elif search.is_lagging:

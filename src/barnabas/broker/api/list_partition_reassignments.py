@@ -22,7 +22,9 @@ Row = ListPartitionReassignmentsResponse.OngoingPartitionReassignment
 def handle(context: Context, request: ListPartitionReassignmentsRequest) -> Slices[ListPartitionReassignmentsResponse]:
     context.require_on_cluster(AclOperation.DESCRIBE)
     asked = request.topics
-    wanted = None if asked is None else [(topic.name, topic.partition_indexes) for topic in asked]
+    wanted = None
+    if asked is not None:
+        wanted = yield from mapped(lambda topic: (topic.name, topic.partition_indexes), asked)
     topic_of = ListPartitionReassignmentsResponse.OngoingTopicReassignment
     ongoing = yield from reassignments.ongoing(context.image, wanted)
     topics = []

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from barnabas.broker.context import Context
 from barnabas.groups import regular_expressions
 from barnabas.security.acl import AclOperation, ResourceType
-from barnabas.steps import Slices
+from barnabas.steps import Slices, counted, stepwise
 from barnabas.transactions.state import SHOWN, Transaction
 from barnabas.wire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 
@@ -24,11 +24,12 @@ def handle(context: Context, request: ListTransactionsRequest) -> Slices[ListTra
     if request.transactional_id_pattern:
         transactions = _matching(request.transactional_id_pattern, transactions)
     now_ms = coordinator.now_ms()
-    producer_ids = frozenset(request.producer_id_filters)
+    producer_ids = yield from counted(request.producer_id_filters)
+    states = yield from counted(request.state_filters)
     found = []
     for each in transactions:
         yield
-        if _is_wanted(each, request, producer_ids, now_ms) and context.is_allowed(
+        if _is_wanted(each, states, producer_ids, request.duration_filter, now_ms) and context.is_allowed(
             AclOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, each.transactional_id
         ):
             found.append(
@@ -39,18 +40,25 @@ def handle(context: Context, request: ListTransactionsRequest) -> Slices[ListTra
                 )
             )
     found.sort(key=lambda row: row.transactional_id)
-    unknown = [state for state in dict.fromkeys(request.state_filters) if state not in SHOWN]
+    unknown = []
+    for some in stepwise(states):
+        unknown += [state for state in some if state not in SHOWN]
+        yield
     return ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=found)
 
 
 def _is_wanted(
-    transaction: Transaction, request: ListTransactionsRequest, producer_ids: Collection[int], now_ms: int
+    transaction: Transaction,
+    states: Collection[str],
+    producer_ids: Collection[int],
+    duration_filter: int,
+    now_ms: int,
 ) -> bool:
     if producer_ids and transaction.producer_id not in producer_ids:
         return False
-    if request.state_filters and transaction.state.shown not in request.state_filters:
+    if states and transaction.state.shown not in states:
         return False
-    return request.duration_filter < 0 or now_ms - transaction.start_timestamp_ms > request.duration_filter
+    return duration_filter < 0 or now_ms - transaction.start_timestamp_ms > duration_filter
 
 
 def _matching(pattern: str, transactions: list[Transaction]) -> list[Transaction]:

@@ -31,18 +31,18 @@ PartitionRow = OffsetFetchResponse.OffsetFetchResponsePartitions
 
 def handle(context: Context, request: OffsetFetchRequest) -> Slices[OffsetFetchResponse]:
     rows = []
-    for group in request.groups if context.version >= BATCHES_FROM else [_only_group(request)]:
+    groups = request.groups if context.version >= BATCHES_FROM else [(yield from _only_group(request))]
+    for group in groups:
         rows.append((yield from _one(context, group, request.require_stable)))
         yield
     return (yield from _response(context, rows))
 
 
-def _only_group(request: OffsetFetchRequest) -> Group:
-    topics = request.topics
-    return Group(
-        group_id=request.group_id,
-        topics=None if topics is None else [Topic(name=t.name, partition_indexes=t.partition_indexes) for t in topics],
-    )
+def _only_group(request: OffsetFetchRequest) -> Slices[Group]:
+    if request.topics is None:
+        return Group(group_id=request.group_id, topics=None)
+    topics = yield from mapped(lambda t: Topic(name=t.name, partition_indexes=t.partition_indexes), request.topics)
+    return Group(group_id=request.group_id, topics=topics)
 
 
 def _one(context: Context, group: Group, require_stable: bool) -> Slices[GroupRow]:
@@ -114,6 +114,7 @@ def _failed(context: Context, group_id: str, topics: list[Topic] | None, code: E
         return GroupRow(group_id=group_id, error_code=code)
     rows = []
     for topic in topics or ():
+        yield
         row = yield from _refused(topic, code)
         rows.append(row)
     return GroupRow(group_id=group_id, topics=rows)
@@ -125,6 +126,7 @@ def _response(context: Context, rows: list[GroupRow]) -> Slices[OffsetFetchRespo
     (row,) = rows
     topics = []
     for topic in row.topics:
+        yield
         partitions = yield from mapped(_in_old_form, topic.partitions)
         topics.append(OffsetFetchResponse.OffsetFetchResponseTopic(name=topic.name, partitions=partitions))
     return OffsetFetchResponse(error_code=row.error_code, topics=topics)

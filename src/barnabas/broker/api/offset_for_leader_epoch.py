@@ -25,6 +25,7 @@ def handle(context: Context, request: OffsetForLeaderEpochRequest) -> Slices[Off
     topics: list[Topic] = []
     refused: list[Topic] = []
     for topic in request.topics:
+        yield
         if may_all or context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, topic.topic):
             rows = []
             for asked in topic.partitions:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from barnabas.batches import BatchHeader, InvalidBatch, check_produce
 from barnabas.batches.format import Buffer
 from barnabas.broker.context import Context
+from barnabas.broker.current_leader import tell_leader
 from barnabas.broker.dispatch import Refused
 from barnabas.broker.transactional_produce import (
     NOTHING_VERIFIED,
@@ -30,6 +31,7 @@ from barnabas.config.internal_topics import INTERNAL_TOPICS
 from barnabas.replicas.partition import Partition
 from barnabas.security.acl import AclOperation, ResourceType
 from barnabas.slices import Slices, in_slices
+from barnabas.steps import ROWS_PER_STEP
 from barnabas.storage import AppendInfo, TopicPartition
 from barnabas.wire import ErrorCode, KafkaError, Uuid
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
@@ -109,12 +111,15 @@ def _handle(
 ) -> Slices[Answer | Awaitable[Answer]]:
     """Append the batches. `headers` are those already decoded, in the order of the request."""
     decoded = iter(headers)
+    replicas = context.services.replicas
     topics: list[Topic] = []
     uncommitted: list[Uncommitted] = []
     for topic_data in request.topic_data:
+        if topics:
+            yield
         rows: list[Row] = []
         name, error = _name(context, topic_data.name, topic_data.topic_id)
-        traffic = context.services.replicas.traffic.get(name)
+        traffic = replicas.traffic.get(name)
         for data in topic_data.partition_data:
             row = Row(index=data.index, base_offset=-1, log_append_time_ms=-1, log_start_offset=-1)
             rows.append(row)
@@ -123,8 +128,14 @@ def _handle(
                 row.error_code = error
                 yield
             else:
-                yield context.services.replicas.opening_of(name, data.index)
-                yield from _append(context, request.acks, name, data.records, header, row, uncommitted, verified)
+                partition = replicas.get(name, data.index)
+                opening = None if partition is None else partition.opening()
+                if opening is not None or len(rows) > 1:
+                    yield opening
+                    partition = replicas.get(name, data.index)
+                yield from _append(
+                    context, request.acks, name, partition, data.records, header, row, uncommitted, verified
+                )
             traffic.produce_requests += 1
             if row.error_code:
                 traffic.failed_produce_requests += 1
@@ -138,9 +149,14 @@ def _respond(
     context: Context, request: ProduceRequest, response: ProduceResponse, uncommitted: list[Uncommitted]
 ) -> Slices[Answer | Awaitable[Answer]]:
     failed = None
+    count = 0
     for topic in response.responses:
+        count += 1
         for row in topic.partition_responses:
-            yield
+            count += 1
+            if count >= ROWS_PER_STEP:
+                count = 0
+                yield
             if row.error_code:
                 failed = failed or ErrorCode(row.error_code)
                 if context.version >= FIRST_WITH_LEADERS:
@@ -173,13 +189,13 @@ def _append(
     context: Context,
     acks: int,
     name: str,
+    partition: Partition | None,
     records: Buffer | None,
     header: BatchHeader | None,
     row: Row,
     uncommitted: list[Uncommitted],
     verified: Verified,
 ) -> Slices[None]:
-    partition = context.services.replicas.get(name, row.index)
     try:
         if partition is None and not _exists(context, name, row.index):
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -217,11 +233,13 @@ def _append_to(
     guard: int | None,
 ) -> Slices[None]:
     _check_may_append(partition, acks)
+    state = partition.state
     found = yield from partition.validate(records, header)
     if isinstance(found, InvalidBatch):
         _refuse(partition, found, row)
         return
-    _check_may_append(partition, acks)  # the leader may have changed while a large batch was checked
+    if partition.state is not state or partition.is_offline:  # while a large batch was checked
+        _check_may_append(partition, acks)
     info: AppendInfo = partition.append(found, guard)
     row.base_offset = info.base_offset
     row.log_append_time_ms = found.log_append_time_ms
@@ -253,23 +271,9 @@ def _exists(context: Context, name: str, index: int) -> bool:
 
 
 def _tell_leader(context: Context, response: ProduceResponse, topic: Topic, row: Row) -> None:
-    """Add the current leader of a partition that this broker does not lead, which saves clients a Metadata request."""
-    if row.error_code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
-        return
-    known = context.image.topics.by_id.get(topic.topic_id) or context.image.topics.get(topic.name)
-    if known is None:
-        return
-    partition = known.partitions[row.index]
-    row.current_leader.leader_id = partition.leader
-    row.current_leader.leader_epoch = partition.leader_epoch
-    broker = context.image.brokers.get(partition.leader)
-    endpoint = None if broker is None else broker.listeners.get(context.listener.name)
-    if broker is not None and endpoint is not None:
-        node = ProduceResponse.NodeEndpoint(
-            node_id=broker.broker_id, host=endpoint.host, port=endpoint.port, rack=broker.rack
-        )
-        if node not in response.node_endpoints:
-            response.node_endpoints.append(node)
+    if row.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+        known = context.image.topics.by_id.get(topic.topic_id)
+        tell_leader(context, topic.name if known is None else known.name, row.index, row, response)
 
 
 async def _wait(

@@ -13,6 +13,7 @@ topology are INVALID_REQUEST.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 
 from barnabas.broker.context import Context
 from barnabas.config import topic_names
@@ -22,7 +23,7 @@ from barnabas.groups.streams.internal_topics import InternalTopic, Status
 from barnabas.groups.streams.settings import is_streams_protocol_enabled
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.slices import in_slices
-from barnabas.steps import Slices
+from barnabas.steps import Slices, stepwise
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
@@ -50,16 +51,22 @@ def _check_topics(context: Context, topology: StreamsGroupHeartbeatRequest.Topol
     names: dict[str, None] = {}
     for each in topology.subtopologies:
         yield
-        names.update(dict.fromkeys([*each.source_topics, *each.repartition_sink_topics]))
-        names.update(dict.fromkeys(info.name for info in each.repartition_source_topics))
-        names.update(dict.fromkeys(info.name for info in each.state_changelog_topics))
-    prohibited = ",".join(name for name in names if name in INTERNAL_TOPICS)
+        infos = chain(each.repartition_source_topics, each.state_changelog_topics)
+        for some in stepwise(chain(each.source_topics, each.repartition_sink_topics, (info.name for info in infos))):
+            names.update(dict.fromkeys(some))
+            yield
+    prohibited: list[str] = []
+    invalid: list[str] = []
+    for some in stepwise(names):
+        prohibited += [name for name in some if name in INTERNAL_TOPICS]
+        invalid += [name for name in some if not topic_names.is_valid(name)]
+        yield
     if prohibited:
-        message = f"Use of Kafka internal topics {prohibited} in a Kafka Streams topology is prohibited."
+        message = f"Use of Kafka internal topics {','.join(prohibited)} in a Kafka Streams topology is prohibited."
         raise KafkaError(ErrorCode.STREAMS_INVALID_TOPOLOGY, message)
-    invalid = ",".join(name for name in names if not topic_names.is_valid(name))
     if invalid:
-        raise KafkaError(ErrorCode.STREAMS_INVALID_TOPOLOGY, f"Topic names {invalid} are not valid topic names.")
+        message = f"Topic names {','.join(invalid)} are not valid topic names."
+        raise KafkaError(ErrorCode.STREAMS_INVALID_TOPOLOGY, message)
     for name in names:
         yield
         if not context.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name):

@@ -12,6 +12,7 @@ from __future__ import annotations
 from barnabas.broker.context import Context
 from barnabas.groups.classic.requests import Sync
 from barnabas.security.acl import AclOperation, ResourceType
+from barnabas.slices import Breather
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
@@ -25,12 +26,17 @@ async def handle(context: Context, request: SyncGroupRequest) -> SyncGroupRespon
         raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+    assignments: dict[str, bytes] = {}
+    others_first = Breather()
+    for each in request.assignments:
+        await others_first()
+        assignments[each.member_id] = each.assignment
     sync = Sync(
         request.member_id,
         request.group_instance_id,
         request.generation_id,
         request.protocol_type,
         request.protocol_name,
-        {each.member_id: each.assignment for each in request.assignments},
+        assignments,
     )
     return await context.services.groups.sync(request.group_id, sync)

@@ -13,6 +13,7 @@ from barnabas.controller import features
 from barnabas.controller.features import Update
 from barnabas.metadata.versions import KRAFT_VERSION
 from barnabas.security.acl import AclOperation
+from barnabas.slices import Breather
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 
@@ -21,7 +22,11 @@ WAIT_MS = 60_000
 
 async def handle(context: Context, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
     context.require_on_cluster(AclOperation.ALTER)
-    updates = {each.feature: Update(each.max_version_level, each.upgrade_type) for each in request.feature_updates}
+    updates: dict[str, Update] = {}
+    others_first = Breather()
+    for each in request.feature_updates:
+        updates[each.feature] = Update(each.max_version_level, each.upgrade_type)
+        await others_first()
     try:
         if KRAFT_VERSION in updates and not request.validate_only:
             await context.controller.write(features.update, updates, True, timeout_ms=WAIT_MS)
@@ -34,8 +39,6 @@ async def handle(context: Context, request: UpdateFeaturesRequest) -> UpdateFeat
         return UpdateFeaturesResponse(error_code=error.code, error_message=message)
     response = UpdateFeaturesResponse(error_message=None)
     if context.version <= 1:
-        response.results = [
-            UpdateFeaturesResponse.UpdatableFeatureResult(feature=each.feature, error_message="NONE")
-            for each in request.feature_updates
-        ]
+        result = UpdateFeaturesResponse.UpdatableFeatureResult
+        response.results = [result(feature=each.feature, error_message="NONE") for each in request.feature_updates]
     return response

@@ -46,6 +46,7 @@ def _partitions(marker: WriteTxnMarkersRequest.WritableTxnMarker) -> Slices[list
     """Return the partitions, each once."""
     found: dict[TopicPartition, None] = {}
     for topic in marker.topics:
+        yield
         for index in topic.partition_indexes:
             found[TopicPartition(topic.name, index)] = None
             yield

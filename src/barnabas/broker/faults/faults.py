@@ -79,6 +79,7 @@ class Faults:
         self.rules = Rules()
         self.isolated: dict[int, Isolation] = {}
         self.nodes: dict[int, NodeFaults] = {}
+        self._log_dirs: dict[int, set[str]] = {}  # also of nodes that were stopped since
         self.clock = MovableClock(base)
         self._base = base
 
@@ -97,6 +98,7 @@ class Faults:
     def attach(self, node_id: int, node: FaultyNode) -> NodeFaults:
         """Return the faults of a node."""
         made = self.nodes[node_id] = NodeFaults(node_id, self, node)
+        self._log_dirs[node_id] = made.log_dirs
         return made
 
     def add(self, rule: Rule) -> ActiveRule:
@@ -135,13 +137,15 @@ class Faults:
 
     def set_disk(self, node_id: int, *, is_full: bool = False, slow_ms: int = 0) -> None:
         """Make the log dirs of a node full or slow, or heal them. Raises RuleError."""
-        disks.set(self._node(node_id).log_dirs, is_full=is_full, slow_ms=slow_ms)
+        if node_id not in self._log_dirs:
+            raise RuleError(f"there is no node {node_id} here: there are {sorted(self._log_dirs)}")
+        disks.set(self._log_dirs[node_id], is_full=is_full, slow_ms=slow_ms)
 
     def clear(self) -> None:
         """Remove all rules, end all isolations and heal all disks. Time does not go back."""
         self.rules.clear()
-        for each in self.nodes.values():
-            disks.set(each.log_dirs)
+        for each in self._log_dirs.values():
+            disks.set(each)
         self.heal()
 
     def _node(self, node_id: int) -> NodeFaults:

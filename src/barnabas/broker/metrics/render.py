@@ -21,6 +21,7 @@ from barnabas.broker.metrics.collectors import (
     quotas,
     requests,
     sessions,
+    share_groups,
     topics,
     transactions,
 )
@@ -67,6 +68,7 @@ COLLECTORS: Final = (
     Collector("partitions", partitions.METRICS, partitions.collect),
     Collector("logs", logs.METRICS, logs.collect),
     Collector("groups", groups.METRICS, groups.collect),
+    Collector("share groups", share_groups.METRICS, share_groups.collect),
     Collector("transactions", transactions.METRICS, transactions.collect),
     Collector("controller", controller.METRICS, controller.collect),
     Collector("quorum", quorum.METRICS, quorum.collect),

@@ -65,12 +65,24 @@ _MIN_TOKEN_LENGTH = 16
     help="Directory of a lake, for the page History; see barnabas lake.",
 )
 @click.option(
+    "--report",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Directory that barnabas lake report writes to, for the page History; needs --lake.",
+)
+@click.option(
     "--declared",
     "-f",
     "declared",
     multiple=True,
     type=click.Path(exists=True, path_type=Path),
     help="File that declares the first cluster; the overview shows drift. May be repeated.",
+)
+@click.option(
+    "--audit-log",
+    "audit_logs",
+    multiple=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Audit log of a controller of the first cluster, to show who made a change. May be repeated.",
 )
 def console(
     servers: tuple[str, ...],
@@ -83,7 +95,9 @@ def console(
     key: Path | None,
     allow_changes: bool,
     lake: Path | None,
+    report: Path | None,
     declared: tuple[Path, ...],
+    audit_logs: tuple[Path, ...],
 ) -> None:
     """Show clusters of barnabas or Apache Kafka in a browser, until SIGINT or SIGTERM.
 
@@ -109,11 +123,15 @@ def console(
 
     if (certificate is None) != (key is None):
         raise click.UsageError("--certificate and --key belong together.")
+    if report is not None and lake is None:
+        raise click.UsageError("--report needs --lake, which it was made of.")
     logging.basicConfig(level="INFO", stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     host, port = _address(listen)
-    entries = tuple(_entries(servers, names, command_config, given, declared))
+    entries = tuple(_entries(servers, names, command_config, given, declared, audit_logs))
     try:
-        settings = ConsoleSettings(entries, _token(), host, port, host_names, allow_changes, certificate, key, lake)
+        settings = ConsoleSettings(
+            entries, _token(), host, port, host_names, allow_changes, certificate, key, lake, report
+        )
         asyncio.run(_run(settings))
     except ConsoleError as error:
         raise Failure(str(error)) from error
@@ -138,6 +156,7 @@ def _entries(
     command_config: Path | None,
     given: tuple[str, ...],
     declared: tuple[Path, ...],
+    audit_logs: tuple[Path, ...],
 ) -> Iterator[ClusterEntry]:
     from barnabas.console.settings import ClusterEntry, unique_names
 
@@ -160,7 +179,9 @@ def _entries(
         found.append((text, connection, ("-b", text)))
     unique = unique_names(name for name, _, _ in found)
     for at, (name, (_, connection, arguments)) in enumerate(zip(unique, found, strict=True)):
-        yield ClusterEntry(name, connection.values(), (*arguments, *extra), declared if at == 0 else ())
+        yield ClusterEntry(
+            name, connection.values(), (*arguments, *extra), *((declared, audit_logs) if at == 0 else ())
+        )
 
 
 def _require_brokers(connection: profiles.Connection) -> None:

@@ -123,7 +123,7 @@ def demo(
         try:
             found = await _shop(nodes[0], data, clock)
             if not no_console:
-                tasks.append(asyncio.create_task(_console(children, nodes[0], port, None if no_lake else places.lake)))
+                tasks.append(asyncio.create_task(_console(children, nodes[0], port, None if no_lake else places)))
             await preparing
             if not no_lake:
                 await _report(children, places, ready_facts(nodes[0])["bootstrap.servers"], found)
@@ -198,7 +198,7 @@ async def _shop(node: Restartable, data: Path, clock: SetBackClock) -> Found | N
 # --- the console
 
 
-async def _console(children: Children, node: Restartable, port: int | None, lake: Path | None) -> None:
+async def _console(children: Children, node: Restartable, port: int | None, places: _Places | None) -> None:
     """Show the cluster in a browser, once the shop is loaded; loading restarts the node."""
     try:
         import starlette  # noqa: F401
@@ -206,7 +206,7 @@ async def _console(children: Children, node: Restartable, port: int | None, lake
     except ModuleNotFoundError as error:
         click.echo(f"no console: {error.name} is not installed; try: pip install 'barnabas[console]'")
         return
-    options = () if lake is None else ("--lake", str(lake))
+    options = () if places is None else ("--lake", str(places.lake), "--report", str(places.out))
     await run_console(children, node, f"127.0.0.1:{CONSOLE_PORT if port is None else 0}", options)
 
 

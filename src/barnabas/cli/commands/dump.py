@@ -44,6 +44,9 @@ _CHECKED_COLUMNS = columns(
 @click.option("--max-records", "-n", type=click.IntRange(1), help="Maximum number of rows per file or log.")
 @click.option("--batches", is_flag=True, help="Show batch headers only, without decoding records.")
 @click.option("--keys", "keys_only", is_flag=True, help="Omit values and headers of records.")
+@click.option(
+    "--secrets", is_flag=True, help="Show passwords in settings and keys of users, which are hidden otherwise."
+)
 @click.option("--kind", type=click.Choice(list(_KINDS)), help="Type of the records, if the path does not tell.")
 @click.option("--verify", is_flag=True, help="Check all files. Show the damage, its place, and a summary.")
 @click.option("--verbose", is_flag=True, help="With --verify: show all damage of each file, and files without damage.")
@@ -54,6 +57,7 @@ def dump(
     max_records: int | None,
     batches: bool,
     keys_only: bool,
+    secrets: bool,
     kind: str | None,
     verify: bool,
     verbose: bool,
@@ -64,6 +68,7 @@ def dump(
 
     PATH is such a file, a partition's directory, which is read as one log, or a log dir. Records of internal topics
     (metadata, __consumer_offsets, __transaction_state, __share_group_state) are decoded. Nothing is written or locked.
+    Passwords in settings and keys of users are hidden.
 
     \b
     Examples:
@@ -74,7 +79,14 @@ def dump(
     """
     if verify:
         given = [
-            name for name, value in (("--offsets", offsets), ("--batches", batches), ("--keys", keys_only)) if value
+            name
+            for name, value in (
+                ("--offsets", offsets),
+                ("--batches", batches),
+                ("--keys", keys_only),
+                ("--secrets", secrets),
+            )
+            if value
         ]
         if given:
             raise click.UsageError(f"{given[0]} and --verify cannot both be given.")
@@ -83,7 +95,7 @@ def dump(
     if verbose:
         raise click.UsageError("--verbose can only be used with --verify.")
     start, end = _range(offsets)
-    wanted = Wanted(start, end, batches, keys_only, None if kind is None else _KINDS[kind])
+    wanted = Wanted(start, end, batches, keys_only, None if kind is None else _KINDS[kind], secrets)
     damaged = 0
     rows: Rows | None = None
     for path in paths:

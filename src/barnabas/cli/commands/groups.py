@@ -1,4 +1,4 @@
-"""`barnabas groups`: show and change consumer groups, their members, offsets and lag.
+"""`barnabas groups`: show and change groups of all types, their members, offsets and lag.
 
 Parses arguments and prints; the work is in `client.admin.groups` and `operations.groups`.
 """
@@ -52,7 +52,7 @@ _TYPES = ("Classic", "Consumer", "Share", "Streams")
 
 _GROUP = click.argument("group_id", metavar="GROUP", shell_complete=complete_group)
 _GROUPS = click.argument("group_ids", metavar="[GROUP...]", nargs=-1, shell_complete=complete_group)
-_ALL_GROUPS = click.option("--all", "all_groups", is_flag=True, help="All consumer groups.")
+_ALL_GROUPS = click.option("--all", "all_groups", is_flag=True, help="All groups that read topics.")
 _TOPICS = click.option(
     "--topic",
     "topics",
@@ -108,9 +108,11 @@ _DESCRIBED = columns(
 )
 
 
-@click.group(cls=CommandGroup, short_help="Show consumer groups and their lag; reset and delete offsets.")
+@click.group(cls=CommandGroup, short_help="Show groups and their lag; reset and delete offsets.")
 def groups() -> None:
-    """Show consumer groups, their members, offsets and lag; reset and delete their offsets.
+    """Show groups of all types, their members, offsets and lag; reset and delete their offsets.
+
+    Types are classic, consumer, share and streams. A share group has a start offset where others have a committed one.
 
     \b
     Examples:
@@ -269,13 +271,17 @@ def _need_groups(group_ids: tuple[str, ...], all_groups: bool) -> None:
 async def _described(
     cluster: Cluster, group_ids: Iterable[str], all_groups: bool
 ) -> tuple[dict[str, GroupDescription], dict[str, KafkaError]]:
-    from barnabas.client.admin.groups import CONSUMER, Groups
+    from barnabas.client.admin.groups import Groups
+    from barnabas.operations.groups import any_type
 
     if all_groups:
         require_brokers(cluster)
-        listed = await Groups(cluster).list_groups(types=("Classic", "Consumer"))
-        group_ids = sorted(each.group_id for each in listed if each.protocol_type in (CONSUMER, ""))
-    results = await Groups(cluster).describe_consumer_groups(group_ids)
+        listed = await Groups(cluster).list_groups()
+        types = {each.group_id: each.type for each in listed if any_type.commits_offsets(each)}
+        group_ids = sorted(types)
+    else:
+        types = await any_type.types_of(cluster, group_ids)
+    results = await any_type.describe(cluster, list(group_ids), types)
     failures = {group_id: result for group_id, result in results.items() if isinstance(result, KafkaError)}
     return {key: result for key, result in results.items() if not isinstance(result, KafkaError)}, failures
 
@@ -283,17 +289,13 @@ async def _described(
 async def _positions(
     cluster: Cluster, described: Mapping[str, GroupDescription], failures: dict[str, KafkaError], with_time: bool
 ) -> dict[str, list[PartitionPosition]]:
-    from barnabas.client.admin.groups import Groups
-    from barnabas.operations.groups.positions import positions
+    from barnabas.operations.groups import any_type
 
-    offsets = await Groups(cluster).list_consumer_group_offsets(list(described))
+    offsets = await any_type.offsets_of(cluster, list(described), {key: each.type for key, each in described.items()})
     failures.update((group_id, result) for group_id, result in offsets.items() if isinstance(result, KafkaError))
-    found = {
-        group_id: (described[group_id], result)
-        for group_id, result in offsets.items()
-        if not isinstance(result, KafkaError)
-    }
-    return await positions(cluster, found, now_ms=int(time.time() * 1000) if with_time else None)
+    found = {group_id: result for group_id, result in offsets.items() if not isinstance(result, KafkaError)}
+    now_ms = int(time.time() * 1000) if with_time else None
+    return await any_type.positions_of(cluster, described, found, now_ms=now_ms)
 
 
 def _end_with(failures: Mapping[str, KafkaError], *, is_watched: bool = False) -> None:
@@ -528,15 +530,21 @@ def delete(group_ids: tuple[str, ...], dry_run: bool, yes: bool, connection: Con
 def delete_offsets(
     group_id: str, topics: tuple[Selection, ...], dry_run: bool, yes: bool, connection: Connection, output: Output
 ) -> None:
-    """Delete the committed offsets of a group for topics that none of its members subscribes to."""
+    """Delete the offsets of a group for topics that none of its members subscribes to.
+
+    A share group must have no members. It then begins in these topics where share.auto.offset.reset says.
+    """
     if not topics:
         raise click.UsageError("Give at least one --topic.")
+    from barnabas.operations.groups import any_type
+    from barnabas.operations.groups.deletion import delete_offsets as delete_now
     from barnabas.operations.groups.resets import committed_offsets
 
     async def work(cluster: Cluster) -> None:
-        from barnabas.client.admin.groups import Groups
-
-        committed = await committed_offsets(cluster, group_id)
+        kind = (await any_type.types_of(cluster, [group_id])).get(group_id)
+        if kind == any_type.SHARE_TYPE and any(topic.partitions is not None for topic in topics):
+            raise click.UsageError("The offsets of a share group are deleted for whole topics.")
+        committed = await committed_offsets(cluster, group_id, kind)
         wanted = [each for each in sorted(committed) if any(topic.covers(*each) for topic in topics)]
         if not wanted:
             names = ", ".join(dict.fromkeys(each.topic for each in topics))
@@ -548,7 +556,7 @@ def delete_offsets(
         results: dict[TopicPartition, KafkaError | None] = dict.fromkeys(wanted)
         if not dry_run:
             confirm(f"Delete {len(wanted)} offset{'' if len(wanted) == 1 else 's'} of group {group_id}?", yes=yes)
-            results = await Groups(cluster).delete_consumer_group_offsets(group_id, wanted)
+            results = await delete_now(cluster, group_id, wanted, kind)
         show_results(
             output,
             ["groupId", "topic", "partition", "oldOffset"],
@@ -613,9 +621,11 @@ def remove_members(
 
 
 async def _members_of(cluster: Cluster, group_id: str) -> list[MemberToRemove]:
-    from barnabas.client.admin.groups import Groups, MemberToRemove
+    from barnabas.client.admin.groups import MemberToRemove
+    from barnabas.operations.groups import any_type
 
-    found = (await Groups(cluster).describe_consumer_groups([group_id]))[group_id]
+    types = await any_type.types_of(cluster, [group_id])
+    found = (await any_type.describe(cluster, [group_id], types))[group_id]
     if isinstance(found, KafkaError):
         raise failure_of(found, f"group {group_id}")
     return [

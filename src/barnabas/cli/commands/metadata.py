@@ -14,6 +14,7 @@ from typing import Any
 
 import click
 
+from barnabas.cli.commands.metadata_mirror import mirror
 from barnabas.cli.connection.connecting import run, through_controllers
 from barnabas.cli.connection.options import common_options
 from barnabas.cli.connection.profiles import BOOTSTRAP_CONTROLLERS, BOOTSTRAP_SERVERS, Connection
@@ -66,6 +67,7 @@ def metadata() -> None:
       barnabas metadata diff data --from 2026-01-31T12:00 --to 2026-01-31T13:00
       barnabas metadata diff old/bootstrap.checkpoint data
       barnabas metadata diff backup -b localhost:9092
+      barnabas metadata mirror history -b localhost:9092
     """
 
 
@@ -175,6 +177,9 @@ def _show_changes(output: Output, found: Iterable[Change], verbose: bool) -> Non
     output.flush()
     if routine:
         note(f"as after every restart: {summary(routine)} (--verbose shows each)")
+
+
+metadata.add_command(mirror)
 
 
 def _is_hidden(resource: ConfigResource, name: str) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import click
+from click.core import ParameterSource
 
 from barnabas.cli.connection.completion import complete_group, complete_topic
 from barnabas.cli.connection.connecting import run
@@ -251,14 +252,23 @@ def _size(text: str) -> int:
     help="Consume as a member of this group, from its committed offsets, and commit the records that were printed.",
 )
 @click.option(
+    "--share-group",
+    metavar="GROUP",
+    shell_complete=complete_group,
+    help="Consume as a member of this share group, and accept the records that were printed. Without --follow, stop when no"
+    " record has come for five seconds.",
+)
+@click.option(
     "--isolation-level",
     type=click.Choice(["read_uncommitted", "read_committed"]),
     default="read_uncommitted",
     show_default=True,
     help="With read_committed, skip records of open and aborted transactions.",
 )
+@click.pass_context
 @common_options
 def consume(
+    ctx: click.Context,
     connection: Connection,
     output: Output,
     partitions: tuple[Selection, ...],
@@ -280,6 +290,7 @@ def consume(
     values_only: bool,
     raw: bool,
     group: str | None,
+    share_group: str | None,
     isolation_level: str,
 ) -> None:
     """Show the records of topics or of some of their partitions. By default, from the beginning to the current end.
@@ -294,6 +305,7 @@ def consume(
       barnabas records consume orders --from 2h --key '^alice$' --follow
       barnabas records consume events --where 'user.age>30' --format json -o jsonl
       barnabas records consume orders --group billing --max 100
+      barnabas records consume jobs --share-group workers --follow
     """
     begins = [
         name
@@ -309,15 +321,43 @@ def consume(
         raise click.UsageError(f"{begins[0]} and {begins[1]} cannot both be given.")
     if group is not None and (any(each.partitions for each in partitions) or begins not in ([], ["--from-beginning"])):
         raise click.UsageError("--group cannot be combined with partitions, --offset, --from or --tail.")
+    if share_group is not None:
+        _refuse_with_share_group(ctx, partitions)
     wanted = _filters(key, value, headers, conditions)
     begin = record_reading.Begin(_offset(offset), from_ms, tail)
     stop = record_reading.Stop(max_records, not until_end, until_ms, max_scanned, max_bytes)
     decodes = not (raw or form or key_format or values_only) and _has_decodable(partitions)
     text = form or "text"
     show = record_reading.Show(
-        output, key_format or text, text, values_only=values_only, decode=_in_clear if decodes else None
+        output,
+        key_format or text,
+        text,
+        values_only=values_only,
+        decode=_in_clear if decodes and share_group is None else None,
+        is_shared=share_group is not None,
     )
+    if share_group is not None:
+        from barnabas.cli.records.sharing import consume_shared
+
+        consume_shared(connection, partitions, share_group, stop, show)
+        return
     record_reading.consume(connection, partitions, group, from_beginning, isolation_level, begin, stop, wanted, show)
+
+
+def _refuse_with_share_group(ctx: click.Context, partitions: Iterable[Selection]) -> None:
+    """Refuse what a share group decides itself, and filters, which would accept records that nobody has seen."""
+    if any(each.partitions for each in partitions):
+        raise click.UsageError("--share-group reads whole topics.")
+    for param in ctx.command.params:
+        name = param.name or ""
+        if name in _NOT_SHARED and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--share-group cannot be combined with {param.opts[0]}.")
+
+
+_NOT_SHARED = {
+    *("from_beginning", "offset", "from_ms", "tail", "max_scanned", "max_bytes", "until_ms", "key", "value", "headers"),
+    *("conditions", "group", "isolation_level"),
+}
 
 
 def _has_decodable(partitions: Iterable[Selection]) -> bool:

@@ -122,13 +122,18 @@ _UNTRUSTED = (
     "or, if the listener has no TLS, change security.protocol"
 )
 
+_REFUSED_TLS = (
+    "the node's log says why. It may want a certificate that it trusts: -X ssl.keystore.type=PEM "
+    "-X ssl.keystore.location=FILE; or another of ssl.enabled.protocols"
+)
+
 
 def _next_step(error: Exception) -> str:
     """Return what to do about an error of a connection."""
     from barnabas.client.errors import ConnectionLostError, NoAnswerError, NotConnectedError, NotKafkaError, TlsError
 
     if isinstance(error, TlsError):
-        return _UNTRUSTED
+        return _REFUSED_TLS if "refused" in str(error) else _UNTRUSTED
     if isinstance(error, NotKafkaError):
         return _REACH if "TLS" in str(error) else _NOT_KAFKA
     if isinstance(error, NoAnswerError):

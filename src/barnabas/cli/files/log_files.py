@@ -100,6 +100,7 @@ class Wanted(NamedTuple):
     shallow: bool = False
     keys_only: bool = False
     kind: LogKind | None = None
+    with_secrets: bool = False
 
 
 EVERYTHING = Wanted()
@@ -286,7 +287,11 @@ def _record_items(path: Path, kind: LogKind, chosen: list[OfflineBatch | Problem
             yield from _plain_items(records, of_batch)
             continue
         for record in records:
-            fields = describe_control(record) if header.is_control else describe(kind, record)
+            fields = (
+                describe_control(record)
+                if header.is_control
+                else describe(kind, record, with_secrets=wanted.with_secrets)
+            )
             row = {"offset": record.offset, "timestamp": record.timestamp, **fields}
             if wanted.keys_only:
                 row.pop("value", None)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
     from barnabas.client.consumer import Consumer
     from barnabas.client.producer import Producer
+    from barnabas.client.share_consumer import ShareConsumer
 
 T = TypeVar("T")
 
@@ -39,6 +40,20 @@ def run_producer(settings: Mapping[str, str], work: Callable[[Cluster, Producer]
     async def main(cluster: Cluster) -> T:
         async with Producer(cluster, own) as producer:
             return await work(cluster, producer)
+
+    return run(_connection(settings, own), main, is_long=True)
+
+
+def run_share_consumer(settings: Mapping[str, str], work: Callable[[ShareConsumer], Coroutine[Any, Any, T]]) -> T:
+    """Run `work` with a share consumer, and close it. Raises Failure."""
+    from barnabas.client.share_consumer import ShareConsumer
+    from barnabas.client.share_consuming.settings import definitions
+
+    own = {name: value for name, value in settings.items() if name in definitions()}
+
+    async def main(cluster: Cluster) -> T:
+        async with ShareConsumer(cluster, own) as consumer:
+            return await work(consumer)
 
     return run(_connection(settings, own), main, is_long=True)
 

@@ -205,7 +205,8 @@ def default_formatter(properties: Properties) -> Formatter:
         if wanted.offset:
             cells.append(b"Offset:%d" % record.offset)
         if wanted.delivery:
-            cells.append(b"Delivery:NOT_PRESENT")
+            count = getattr(record, "delivery_count", None)  # of share groups
+            cells.append(b"Delivery:NOT_PRESENT" if count is None else b"Delivery:%d" % count)
         if wanted.epoch:
             cells.append(b"Epoch:NOT_PRESENT")
         if wanted.headers:

@@ -24,10 +24,10 @@ from barnabas.wire.errors import KafkaError
 if TYPE_CHECKING:
     from barnabas.client.consumer import Consumer, ConsumerRecord
 
-_FORMATTER = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
-_EXIT_INTERRUPTED = 128 + signal.SIGINT  # of a JVM
+FORMATTER = "org.apache.kafka.tools.consumer.DefaultMessageFormatter"
+EXIT_INTERRUPTED = 128 + signal.SIGINT  # of a JVM
 _MAX_UNFLUSHED = 256
-_DEPRECATED = "Option --{} is deprecated and will be removed in a future version. Use --{} instead."
+DEPRECATED = "Option --{} is deprecated and will be removed in a future version. Use --{} instead."
 
 
 class _Wanted(NamedTuple):
@@ -51,7 +51,7 @@ class _Wanted(NamedTuple):
 @click.option("--command-property", multiple=True, metavar="KEY=VALUE", help="A setting of the consumer.")
 @click.option("--consumer.config", "consumer_config", metavar="FILE", help="(Deprecated) Same as --command-config.")
 @click.option("--command-config", metavar="FILE", help="Properties file with consumer settings.")
-@click.option("--formatter", "formatter_", default=_FORMATTER, metavar="CLASS", help="One of Kafka's formatters.")
+@click.option("--formatter", "formatter_", default=FORMATTER, metavar="CLASS", help="One of Kafka's formatters.")
 @click.option("--property", multiple=True, metavar="KEY=VALUE", help="(Deprecated) Same as --formatter-property.")
 @click.option(
     "--formatter-property",
@@ -79,11 +79,11 @@ def kafka_console_consumer(ctx: click.Context, /, **values: Any) -> None:
         ("consumer.config", "command-config", "command_config"),
     ):
         if given := values[re.sub("[.-]", "_", old)]:
-            click.echo(_DEPRECATED.format(old, new))
+            click.echo(DEPRECATED.format(old, new))
             values[name] = given
     settings = _settings(ctx, values)
     wanted = _wanted(ctx, values)
-    write = _formatter(ctx, values)
+    write = formatter_of(ctx, values)
     count = _Count()
     try:
         _consume(settings, wanted, write, count)
@@ -98,7 +98,7 @@ def kafka_console_consumer(ctx: click.Context, /, **values: Any) -> None:
         sys.exit(EXIT_FAILED)
     except KeyboardInterrupt:
         note(f"Processed a total of {count.messages} messages")
-        sys.exit(_EXIT_INTERRUPTED)
+        sys.exit(EXIT_INTERRUPTED)
     sys.stdout.flush()
     note(f"Processed a total of {count.messages} messages")
     if values["enable_systest_events"]:
@@ -127,7 +127,7 @@ def _check(ctx: click.Context, values: dict[str, Any]) -> None:
         refuse(ctx, "Options --consumer.config and --command-config cannot be specified together.")
 
 
-def _load(path: str | None) -> dict[str, str]:
+def load(path: str | None) -> dict[str, str]:
     try:
         return load_settings(path)
     except OSError:
@@ -140,17 +140,9 @@ def _failed(message: str) -> NoReturn:
 
 
 def _settings(ctx: click.Context, values: dict[str, Any]) -> dict[str, str]:
-    from_file, given = _load(values["command_config"]), parse_properties(values["command_property"])
-    places = (values["group"], from_file.get("group.id"), given.get("group.id"))
-    groups = list(dict.fromkeys(group for group in places if group is not None))
-    if len(groups) > 1:
-        found = ", ".join(f"'{group}'" for group in groups)
-        refuse(
-            ctx,
-            "The group ids provided in different places (directly using '--group', via '--consumer-property', or via "
-            f"'--consumer.config') do not match. Detected group ids: {found}",
-        )
-    if groups and values["partition"] is not None:
+    from_file, given = load(values["command_config"]), parse_properties(values["command_property"])
+    group = group_of(ctx, values, from_file, given)
+    if group is not None and values["partition"] is not None:
         refuse(ctx, "Options group and partition cannot be specified together.")
     settings = from_file | given
     reset = settings.get("auto.offset.reset")
@@ -164,8 +156,8 @@ def _settings(ctx: click.Context, values: dict[str, Any]) -> dict[str, str]:
     settings["bootstrap.servers"] = values["bootstrap_server"]
     settings.setdefault("client.id", "console-consumer")
     settings["isolation.level"] = values["isolation_level"] or settings.get("isolation.level", "read_uncommitted")
-    if groups:
-        settings["group.id"] = groups[0]
+    if group is not None:
+        settings["group.id"] = group
     else:
         settings["group.id"] = f"console-consumer-{random.randrange(100_000)}"
         settings.setdefault("enable.auto.commit", "false")
@@ -185,10 +177,7 @@ def _wanted(ctx: click.Context, values: dict[str, Any]) -> _Wanted:
             refuse(ctx, f"The provided offset value '{given}' is incorrect. Valid values are {valid}.")
     numbers = {}
     for name in ("partition", "max_messages", "timeout_ms"):
-        text = values[name]
-        if text is not None and not re.fullmatch(r"[+-]?\d+", text, re.ASCII):
-            refuse(ctx, f"Cannot parse argument '{text}' of option {name.replace('_', '-')}")
-        numbers[name] = None if text is None else int(text)
+        numbers[name] = number_of(ctx, values, name)
     timeout_ms = numbers["timeout_ms"]
     return _Wanted(
         values["topic"],
@@ -201,12 +190,41 @@ def _wanted(ctx: click.Context, values: dict[str, Any]) -> _Wanted:
     )
 
 
-def _formatter(ctx: click.Context, values: dict[str, Any]) -> Formatter:
+def number_of(ctx: click.Context, values: dict[str, Any], name: str) -> int | None:
+    """Return the number that an option has."""
+    text = values[name]
+    if text is not None and not re.fullmatch(r"[+-]?\d+", text, re.ASCII):
+        refuse(ctx, f"Cannot parse argument '{text}' of option {name.replace('_', '-')}")
+    return None if text is None else int(text)
+
+
+def group_of(
+    ctx: click.Context,
+    values: dict[str, Any],
+    from_file: dict[str, str],
+    given: dict[str, str],
+    config_option: str = "consumer.config",
+) -> str | None:
+    """Return the group that is named in one place or more."""
+    places = (values["group"], from_file.get("group.id"), given.get("group.id"))
+    groups = list(dict.fromkeys(group for group in places if group is not None))
+    if len(groups) > 1:
+        found = ", ".join(f"'{group}'" for group in groups)
+        refuse(
+            ctx,
+            "The group ids provided in different places (directly using '--group', via '--consumer-property', or via "
+            f"'--{config_option}') do not match. Detected group ids: {found}",
+        )
+    return groups[0] if groups else None
+
+
+def formatter_of(ctx: click.Context, values: dict[str, Any]) -> Formatter:
+    """Return the formatter that the options name."""
     if values["formatter_property"] and values["property"]:
         refuse(ctx, "Options --property and --formatter-property cannot be specified together.")
     if values["property"]:
-        click.echo(_DEPRECATED.format("property", "formatter-property"))
-    given = _load(values["formatter_config"])
+        click.echo(DEPRECATED.format("property", "formatter-property"))
+    given = load(values["formatter_config"])
     for side in ("key", "value"):
         if values[f"{side}_deserializer"]:
             given[f"{side}.deserializer"] = values[f"{side}_deserializer"]

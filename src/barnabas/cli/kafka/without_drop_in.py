@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-_SHARE = "share groups are not supported"
-_STREAMS = "streams groups are not supported"
 _CONNECT = "Kafka Connect is not part of barnabas"
 _SYSTEM_TESTS = "it is for Kafka's own system tests"
 _APACHE = "the script of Apache Kafka"
@@ -19,19 +17,16 @@ class Unavailable(NamedTuple):
 
 
 WITHOUT_DROP_IN = {
-    "kafka-console-share-consumer": Unavailable(_SHARE, "barnabas records consume"),
     "kafka-jmx": Unavailable("there is no JMX without a JVM", "barnabas lake report"),
     "kafka-metadata-shell": Unavailable("an interactive shell", "barnabas metadata ls, cat, find"),
     "kafka-replica-verification": Unavailable("deprecated in Kafka", "barnabas topics describe --under-replicated"),
     "kafka-run-class": Unavailable("it runs classes of Java", _APACHE),
     "kafka-server-stop": Unavailable("it ends every process with a matching name", "kill with the id of the process"),
-    "kafka-share-consumer-perf-test": Unavailable(_SHARE, "barnabas kafka-consumer-perf-test"),
-    "kafka-share-groups": Unavailable(_SHARE, _APACHE),
+    "kafka-share-consumer-perf-test": Unavailable("not made yet", "barnabas kafka-consumer-perf-test"),
     "kafka-streams-application-reset": Unavailable("it is for applications of Kafka Streams", "barnabas groups reset"),
-    "kafka-streams-groups": Unavailable(_STREAMS, _APACHE),
     "kafka-verifiable-consumer": Unavailable(_SYSTEM_TESTS, "barnabas records consume -o jsonl"),
     "kafka-verifiable-producer": Unavailable(_SYSTEM_TESTS, "barnabas records produce"),
-    "kafka-verifiable-share-consumer": Unavailable(_SHARE, _APACHE),
+    "kafka-verifiable-share-consumer": Unavailable(_SYSTEM_TESTS, "barnabas records consume --share-group"),
     "connect-distributed": Unavailable(_CONNECT, _APACHE),
     "connect-mirror-maker": Unavailable(_CONNECT, _APACHE),
     "connect-plugin-path": Unavailable(_CONNECT, _APACHE),

@@ -5,23 +5,30 @@ Parses arguments and prints; rows come from the gold tables, and from `declared`
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from barnabas.cli.connection.options import output_options
-from barnabas.cli.lake.asked import AS_OF, CLUSTER, FILE, MOMENT, as_it_was, cluster_of, give, rows_of
+from barnabas.cli.lake.asked import AS_OF, CLUSTER, FILE, MOMENT, checked_cluster, cluster_of, give, places_of, states
 from barnabas.cli.lake.audits import audit
+from barnabas.cli.lake.catalog import register
 from barnabas.cli.lake.inventory import inventory
 from barnabas.cli.lake.plans import plan
-from barnabas.cli.lake.session import CONF, LAKE, lake_failures, opened, show
+from barnabas.cli.lake.session import CONF, LAKE, answering, asking_spark, lake_failures, opened, show
+from barnabas.cli.lake.shell import shell
 from barnabas.cli.terminal.declared_plan import file_option, judge, load
 from barnabas.cli.terminal.failures import Failure, JudgingCommand
-from barnabas.cli.terminal.output import Output, Progress, note
+from barnabas.cli.terminal.output import Output, note
+from barnabas.cli.terminal.stages import Stages
+from barnabas.metadata.as_of import EVERYTHING, AsOf
 
 if TYPE_CHECKING:
-    from barnabas.metadata.as_of import AsOf
+    from barnabas.lake.asking.selection import Condition
+    from barnabas.lake.keeping.folders import Folder
 
 
 @click.command("changes")
@@ -43,7 +50,7 @@ if TYPE_CHECKING:
 @CONF
 @output_options
 def changes(
-    directory: Path,
+    directory: Folder,
     since: AsOf,
     until: AsOf,
     kinds: tuple[str, ...],
@@ -64,34 +71,47 @@ def changes(
     who = who or bool(audit_logs)
     logs = _audit_logs(directory, audit_logs) if who else []
     with lake_failures(directory):
-        from pyspark.sql import functions as f
+        from barnabas.lake.asking.selection import Condition, Selection
+        from barnabas.lake.keeping.manifest import NotStoredError
 
-        from barnabas.lake.tables.all import TABLES
-
-        known = TABLES["changes"].inputs
-        if unknown := sorted(set(kinds).difference(known)):
-            raise click.UsageError(f"--kind {unknown[0]}: must be one of {', '.join(known)}.")
-        with opened(directory, conf) as tables:
-            rows = rows_of(tables, "changes", cluster_id)
-            if kinds:
-                rows = rows.where(rows["kind"].isin(*kinds))
-            for moment, is_start in ((since, True), (until, False)):
-                for column, value in (("offset", moment.offset), ("time", moment.timestamp_ms)):
-                    if value is not None:
-                        bound = f.lit(value) if column == "offset" else f.timestamp_millis(f.lit(value))
-                        rows = rows.where(rows[column] >= bound if is_start else rows[column] <= bound)
-            shown = ["offset", "time", "sentence"]
-            if who:
+        if unknown := sorted(set(kinds).difference(_KINDS)):
+            raise click.UsageError(f"--kind {unknown[0]}: must be one of {', '.join(_KINDS)}.")
+        conditions = [Condition("kind", "in", kinds)] if kinds else []
+        conditions += [*_bounds(since, ">="), *_bounds(until, "<=")]
+        selection = Selection("changes", tuple(conditions), ("cluster_id", "offset", "sentence"))
+        shown = ("offset", "time", "sentence")
+        if who:
+            with asking_spark(directory, conf, NotStoredError("audit logs are joined with the changes")) as answers:
                 from barnabas.lake.asking.attribution import read_requests, with_who
+                from barnabas.lake.asking.frames import found
 
-                rows = with_who(rows, read_requests(tables.spark, logs))
-                shown += ["who.principal", "who.address", "who.api"]
-            rows = rows.orderBy("cluster_id", "offset", "sentence")
-            show(rows.select(*shown) if output.is_for_people else rows, output)
+                rows = answers.frame(selection._replace(order=()), None, checked_cluster(answers, cluster_id))
+                rows = with_who(rows, read_requests(answers.tables.spark, logs)).orderBy(*selection.order)
+                told = (*shown, "who.principal", "who.address", "who.api")
+                show(found(rows.select(*told) if output.is_for_people else rows), output)
+            return
+        with answering(directory, conf, ("changes",)) as answers:
+            columns = shown if output.is_for_people else ()
+            cluster = checked_cluster(answers, cluster_id)
+            show(answers.select(selection._replace(columns=columns), None, cluster), output)
 
 
-def _audit_logs(directory: Path, given: tuple[Path, ...]) -> list[Path]:
+_KINDS = ("topics", "partitions", "configs", "acls", "brokers", "features", "quotas", "users", "leader_epochs")
+"""The tables whose changes are told: the inputs of the gold table."""
+
+
+def _bounds(moment: AsOf, operator: Literal[">=", "<="]) -> Iterator[Condition]:
+    from barnabas.lake.asking.selection import Condition
+
+    if moment.offset is not None:
+        yield Condition("offset", operator, moment.offset)
+    if moment.timestamp_ms is not None:
+        yield Condition("time", operator, datetime.fromtimestamp(moment.timestamp_ms / 1000, UTC))
+
+
+def _audit_logs(directory: Folder, given: tuple[Path, ...]) -> list[Path]:
     """Return the audit logs that are given, or those of the nodes whose directories are sources of the lake."""
+    from barnabas.lake.keeping.mirrors import place_of
     from barnabas.lake.keeping.store import read_settings
     from barnabas.operations.audit_trail import audit_files, find_audit_log
 
@@ -102,7 +122,7 @@ def _audit_logs(directory: Path, given: tuple[Path, ...]) -> list[Path]:
         return list(given)
     with lake_failures(directory):
         sources = read_settings(directory).sources.values()
-    paths = [Path(path) for source in sources for path in source.get("paths", ())]
+    paths = [place_of(path) for source in sources for path in source.get("paths", ())]
     found = dict.fromkeys(log for path in paths if (log := find_audit_log(path)) is not None)
     if not found:
         raise Failure("no audit log is known", advice="name it with --audit-log; barnabas.audit.log.path has its place")
@@ -125,7 +145,7 @@ def _audit_logs(directory: Path, given: tuple[Path, ...]) -> list[Path]:
 @output_options
 def drift(
     files: tuple[str, ...],
-    directory: Path,
+    directory: Folder,
     moment: AsOf,
     delete: bool,
     cluster_id: str | None,
@@ -137,8 +157,14 @@ def drift(
     Exits with 0 if they match, with 2 if they differ, with 1 if the comparison failed.
     """
     document = load(files)
-    with lake_failures(directory), opened(directory, conf) as tables:
-        found = as_it_was(tables, moment, cluster_of(tables, cluster_id)).plan(document, prune=delete)
+    with lake_failures(directory):
+        from barnabas.declared.difference import difference
+        from barnabas.lake.asking.declaring import TABLES, observed
+
+        with answering(directory, conf, TABLES, moment) as answers:
+            cluster = cluster_of(answers, cluster_id)
+            places_of(answers, moment, cluster)
+            found = difference(document, observed(states(answers, TABLES, moment, cluster)), prune=delete)
     judge(output, found, f"no drift: the cluster matched {document.file}")
 
 
@@ -157,7 +183,7 @@ def drift(
 @CLUSTER
 @CONF
 def rollback_plan(
-    directory: Path,
+    directory: Folder,
     moment: AsOf,
     resources: tuple[str, ...],
     delete: bool,
@@ -177,13 +203,15 @@ def rollback_plan(
       barnabas apply -f back.yaml
     """
     wanted = {_resource(text) for text in resources} or None
-    with lake_failures(directory), opened(directory, conf) as tables:
+    with lake_failures(directory):
         from barnabas.declared.render import document_text
         from barnabas.lake.asking.declaring import TABLES, rollback
 
-        cluster = cluster_of(tables, cluster_id)
-        then, now = as_it_was(tables, moment, cluster), tables.as_of(None, cluster)
-        found = rollback(then.rows(TABLES), now.rows(TABLES), wanted, delete=delete)
+        with answering(directory, conf, TABLES, moment) as answers:
+            cluster = cluster_of(answers, cluster_id)
+            places_of(answers, moment, cluster)
+            then, now = (states(answers, TABLES, each, cluster) for each in (moment, EVERYTHING))
+            found = rollback(then, now, wanted, delete=delete)
     for text in found.left_out:
         note(f"not restored: {text}")
     if found.is_empty:
@@ -220,7 +248,7 @@ def _resource(text: str) -> tuple[str, str]:
 @click.option("--no-files", is_flag=True, help="Write only the page, not the CSV files with all rows of its tables.")
 @CONF
 def report(
-    directory: Path, out: Path, file: Path | None, cluster_id: str | None, no_files: bool, conf: tuple[str, ...]
+    directory: Folder, out: Path, file: Path | None, cluster_id: str | None, no_files: bool, conf: tuple[str, ...]
 ) -> None:
     """Write an HTML page with plots about all clusters of the lake, and print a summary.
 
@@ -230,6 +258,7 @@ def report(
     if file is not None:
         load((str(file),))  # report errors in the file before the slow part starts
     with lake_failures(directory), opened(directory, conf) as tables:
+        from barnabas.lake.asking.frames import FrameAnswers
         from barnabas.lake.report.asking import ask, drift_of, make, write_rows
         from barnabas.lake.report.page import render
         from barnabas.lake.report.summary import summarize
@@ -237,19 +266,24 @@ def report(
         drifted = None
         if file is not None:
             try:
-                drifted = drift_of(tables, file, cluster_of(tables, cluster_id))
+                drifted = drift_of(tables, file, cluster_of(FrameAnswers(tables), cluster_id))
             except ValueError as error:
                 raise Failure(str(error), resource=str(file)) from None
         out.mkdir(parents=True, exist_ok=True)
-        with Progress("making", unit="tables") as progress:
-            made = make(tables, drifted, progress.update)
-        content = ask(tables, made, "rows")
         page = out / "index.html"
-        page.write_text(render(content), encoding="utf-8")
-        if not no_files:
-            write_rows(made, out / "rows")
+        with Stages("computing tables") as stages:
+
+            def watch(stage: str, done: int, total: int, unit: str) -> None:
+                stages.begin(stage, total, unit)
+                stages.update(done)
+
+            made = make(tables, drifted, watch)
+            content = ask(tables, made, "rows", watch)
+            page.write_text(render(content), encoding="utf-8")
+            if not no_files:
+                write_rows(made, out / "rows", watch)
     click.echo(summarize(content), nl=False)
     note(f"wrote {page.absolute().as_uri()}")
 
 
-COMMANDS = (inventory, changes, drift, rollback_plan, audit, plan, report)
+COMMANDS = (inventory, changes, drift, rollback_plan, audit, plan, report, shell, register)

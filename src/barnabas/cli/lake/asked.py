@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,7 @@ from barnabas.cli.terminal.parsing import moment_of
 from barnabas.metadata.as_of import EVERYTHING, AsOf
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from barnabas.lake.asking.opened import LakeAsOf, OpenLake
+    from barnabas.lake.asking.selection import Answers, Found, Selection
 
 CLUSTER = click.option("--cluster-id", help="Cluster id, if the lake has several clusters.")
 FILE = click.option(
@@ -36,41 +34,63 @@ AS_OF = click.option(
 )
 
 
-def cluster_of(tables: OpenLake, given: str | None) -> str:
+def cluster_of(answers: Answers, given: str | None) -> str:
     """Return the given cluster id, or that of the only cluster. Raises Failure if it is unknown or has to be chosen."""
     try:
-        return tables.cluster_id(given)
+        return answers.cluster_id(given)
     except ValueError as error:
         raise Failure(str(error), advice="choose one with --cluster-id") from None
 
 
-def rows_of(tables: OpenLake, name: str, cluster_id: str | None) -> DataFrame:
-    """Return a table, only of the given cluster if there is one."""
-    rows = tables[name]
-    return rows if cluster_id is None else rows.where(rows["cluster_id"] == cluster_of(tables, cluster_id))
+def checked_cluster(answers: Answers, given: str | None) -> str | None:
+    """Return the given cluster id, or None for all. Raises Failure if it is unknown."""
+    return None if given is None else cluster_of(answers, given)
 
 
-def as_it_was(tables: OpenLake, moment: AsOf, cluster_id: str | None) -> LakeAsOf:
-    """Return the tables as of a moment, and print the offset it means. Raises Failure if the lake has no data from before."""
-    state = tables.as_of(moment, None if cluster_id is None else cluster_of(tables, cluster_id))
-    places = state.places()
-    if not places:
-        raise Failure(
-            "the lake has no data from before this offset or time",
-            advice="see the first changes with: barnabas lake changes",
-        )
+def places_of(answers: Answers, moment: AsOf, cluster_id: str | None) -> list[tuple[str, str, int]]:
+    """Return the places of a moment, and print the offsets it means. Raises Failure if the lake has no data from before."""
+    places = answers.places(moment, cluster_id)
+    check_places(places)
     if moment != EVERYTHING:
         for cluster, log, offset in places:
             note(f"{cluster}: after offset {offset} of {log}")
-    return state
+    return places
 
 
-def show_of(state: LakeAsOf, rows: DataFrame, names: Sequence[str], output: Output) -> int:
-    """Show rows and return their number. Tables have only the columns `names`, and the cluster if there are several."""
-    if not output.is_for_people:
-        return show(rows, output)
-    several = len({place[0] for place in state.places()}) > 1
-    return show(rows.selectExpr(*(["cluster_id"] if several else []), *names), output)
+def check_places(places: Sequence[object], table: str | None = None) -> None:
+    if not places:
+        raise Failure(
+            "the lake has no data from before this offset or time",
+            resource=table,
+            advice="see the first changes with: barnabas lake changes",
+        )
+
+
+def show_of(
+    answers: Answers, selection: Selection, moment: AsOf, cluster_id: str | None, output: Output, shown: Sequence[str]
+) -> int:
+    """Show rows as of a moment, and return their number. Tables have only `shown`, and the cluster if there are several."""
+    cluster = checked_cluster(answers, cluster_id)
+    places = places_of(answers, moment, cluster)
+    if output.is_for_people:
+        several = ("cluster_id",) if len(places) > 1 else ()
+        selection = selection._replace(columns=(*several, *shown))
+    return show(answers.select(selection, moment, cluster), output)
+
+
+def states(answers: Answers, tables: Iterable[str], moment: AsOf, cluster_id: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of tables as of a moment."""
+    from barnabas.lake.asking.selection import Selection, as_dicts
+
+    return {name: as_dicts(answers.select(Selection(name), moment, cluster_id)) for name in tables}
+
+
+def only(found: Found, names: Sequence[str]) -> Found:
+    """Return the rows with these columns only."""
+    from barnabas.lake.asking.selection import Found
+
+    places = [found.names.index(name) for name in names]
+    return Found(tuple(names), (tuple(row[place] for place in places) for row in found.rows))
 
 
 def give(text: str, file: Path | None, advice: str = "") -> None:

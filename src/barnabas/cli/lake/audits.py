@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from barnabas.cli.connection.options import output_options
-from barnabas.cli.lake.asked import AS_OF, CLUSTER, as_it_was, show_of
-from barnabas.cli.lake.session import CONF, LAKE, lake_failures, opened
+from barnabas.cli.lake.asked import AS_OF, CLUSTER, checked_cluster, only, places_of, show_of
+from barnabas.cli.lake.session import CONF, LAKE, answering, lake_failures, show
 from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.output import Output, note
 from barnabas.cli.terminal.parsing import parsed_by
@@ -18,7 +20,8 @@ from barnabas.security.acl import WILDCARD_PRINCIPAL, ResourceType
 from barnabas.security.acl_text import parse_principal_text, parse_resource
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from barnabas.lake.asking.selection import Found
+    from barnabas.lake.keeping.folders import Folder
 
 
 @click.group("audit", cls=CommandGroup)
@@ -32,16 +35,17 @@ def audit() -> None:
 @CLUSTER
 @CONF
 @output_options
-def audit_acls(directory: Path, moment: AsOf, cluster_id: str | None, conf: tuple[str, ...], output: Output) -> None:
+def audit_acls(directory: Folder, moment: AsOf, cluster_id: str | None, conf: tuple[str, ...], output: Output) -> None:
     """Find ACLs that allow too much, have no effect, are redundant, name a missing resource, or are never used.
 
     Findings are those of `barnabas acls audit`, and `no-trace-of-use`: the ACL allows writing to or reading from a topic, or
     joining a group, but the logs show no use. This needs the records of topics in the lake (lake run --traffic).
     """
-    with lake_failures(directory), opened(directory, conf) as tables:
-        state = as_it_was(tables, moment, cluster_id)
-        rows = state["acl_findings"].orderBy("cluster_id", "finding", "message", "entries")
-        show_of(state, rows, ("finding", "entries", "message", "because"), output)
+    with lake_failures(directory), answering(directory, conf, ("acl_findings",), moment) as answers:
+        from barnabas.lake.asking.selection import Selection
+
+        selection = Selection("acl_findings", order=("cluster_id", "finding", "message", "entries"))
+        show_of(answers, selection, moment, cluster_id, output, ("finding", "entries", "message", "because"))
 
 
 @audit.command("access")
@@ -63,7 +67,7 @@ def audit_acls(directory: Path, moment: AsOf, cluster_id: str | None, conf: tupl
 @CONF
 @output_options
 def audit_access(
-    directory: Path,
+    directory: Folder,
     principal: str | None,
     resource: tuple[ResourceType, str] | None,
     moment: AsOf,
@@ -81,21 +85,40 @@ def audit_access(
       barnabas lake audit access --resource topic:orders --as-of 2026-01-31T12:00Z
       barnabas lake audit access --principal User:alice
     """
-    with lake_failures(directory), opened(directory, conf) as tables:
-        state = as_it_was(tables, moment, cluster_id)
-        rows = state["access"]
+    order = ("resource_type", "resource_name", "pattern_type", "principal", "host")
+    with lake_failures(directory), answering(directory, conf, ("access",), moment) as answers:
+        from barnabas.lake.asking.selection import Condition, Selection
+
+        conditions = []
         if resource is not None:
-            rows = rows.where((rows["resource_type"] == resource[0].name) & (rows["resource_name"] == resource[1]))
+            conditions += [
+                Condition("resource_type", "=", resource[0].name),
+                Condition("resource_name", "=", resource[1]),
+            ]
         if principal is not None:
-            rows = _of_principal(rows, principal)
-        order = ("resource_type", "resource_name", "pattern_type", "principal", "host")
-        if not show_of(state, rows.orderBy("cluster_id", *order), (*order, "operations"), output):
+            conditions.append(Condition("principal", "in", (principal, WILDCARD_PRINCIPAL)))
+        selection = Selection("access", tuple(conditions), ("cluster_id", *order))
+        cluster = checked_cluster(answers, cluster_id)
+        places = places_of(answers, moment, cluster)
+        found = answers.select(selection, moment, cluster)
+        if principal is not None:
+            found = _of_principal(found, principal)
+        if output.is_for_people:
+            found = only(found, (*(("cluster_id",) if len(places) > 1 else ()), *order, "operations"))
+        if not show(found, output):
             note("no access is allowed" if resource is None else "no access is allowed, or the resource did not exist")
 
 
-def _of_principal(rows: DataFrame, principal: str) -> DataFrame:
-    """Return the principal's own rows, and those of User:* for resources where it has none."""
-    resource = ["cluster_id", "resource_type", "pattern_type", "resource_name"]
-    own = rows.where(rows["principal"] == principal)
-    everyone = rows.where(rows["principal"] == WILDCARD_PRINCIPAL)
-    return own if principal == WILDCARD_PRINCIPAL else own.unionByName(everyone.join(own, resource, "left_anti"))
+def _of_principal(found: Found, principal: str) -> Found:
+    """Return the principal's own rows, and those of User:* for resources where it has none; rows are ordered by resource."""
+    from barnabas.lake.asking.selection import Found
+
+    at = found.names.index
+    resource = itemgetter(at("cluster_id"), at("resource_type"), at("resource_name"), at("pattern_type"))
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        for _, group in groupby(found.rows, key=resource):
+            every = list(group)
+            yield from [row for row in every if row[at("principal")] == principal] or every
+
+    return Found(found.names, rows())

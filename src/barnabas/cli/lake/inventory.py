@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from barnabas.cli.connection.options import output_options
-from barnabas.cli.lake.asked import AS_OF, CLUSTER, as_it_was, show_of
-from barnabas.cli.lake.session import CONF, LAKE, lake_failures, opened
+from barnabas.cli.lake.asked import AS_OF, CLUSTER, show_of
+from barnabas.cli.lake.session import CONF, LAKE, answering, lake_failures
 from barnabas.cli.terminal.output import Output
 from barnabas.metadata.as_of import AsOf
+
+if TYPE_CHECKING:
+    from barnabas.lake.keeping.folders import Folder
 
 
 class _Kind(NamedTuple):
     table: str
     shown: tuple[str, ...]
-    """SQL expressions of the columns of the table; the other formats have all columns."""
+    """The columns of the table; the other formats have all columns."""
     order: tuple[str, ...]
 
 
@@ -50,7 +52,7 @@ _KINDS = {
 @CONF
 @output_options
 def inventory(
-    kind: str, directory: Path, moment: AsOf, cluster_id: str | None, conf: tuple[str, ...], output: Output
+    kind: str, directory: Folder, moment: AsOf, cluster_id: str | None, conf: tuple[str, ...], output: Output
 ) -> None:
     """List topics, settings, ACLs or brokers, as of the end of the log or any earlier moment.
 
@@ -60,7 +62,8 @@ def inventory(
       barnabas lake inventory acls --as-of 2026-01-31T12:00Z
     """
     wanted = _KINDS[kind]
-    with lake_failures(directory), opened(directory, conf) as tables:
-        state = as_it_was(tables, moment, cluster_id)
-        rows = state[wanted.table].orderBy("cluster_id", *wanted.order)
-        show_of(state, rows, wanted.shown, output)
+    with lake_failures(directory), answering(directory, conf, (wanted.table,), moment) as answers:
+        from barnabas.lake.asking.selection import Selection
+
+        selection = Selection(wanted.table, order=("cluster_id", *wanted.order))
+        show_of(answers, selection, moment, cluster_id, output, wanted.shown)

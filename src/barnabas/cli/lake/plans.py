@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from barnabas.cli.connection.options import output_options
-from barnabas.cli.lake.asked import CLUSTER, FILE, cluster_of, give, rows_of
-from barnabas.cli.lake.session import CONF, LAKE, lake_failures, opened, show
+from barnabas.cli.lake.asked import CLUSTER, FILE, checked_cluster, cluster_of, give, only
+from barnabas.cli.lake.session import CONF, LAKE, answering, lake_failures, show
 from barnabas.cli.terminal.command_groups import CommandGroup
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.output import Output, note
+from barnabas.metadata.as_of import EVERYTHING
+
+if TYPE_CHECKING:
+    from barnabas.lake.keeping.folders import Folder
 
 
 @click.group("plan", cls=CommandGroup)
@@ -27,19 +32,28 @@ def plan() -> None:
 @CONF
 @output_options
 def plan_partitions(
-    directory: Path, is_all: bool, cluster_id: str | None, conf: tuple[str, ...], output: Output
+    directory: Folder, is_all: bool, cluster_id: str | None, conf: tuple[str, ...], output: Output
 ) -> None:
     """List topics that need more partitions, with the recommended number and the reason.
 
     Computed from the records of topics, so the lake must have them (lake run --traffic). Add partitions with
     `barnabas topics alter`. They cannot be removed, and records with the same key may go to another partition afterwards.
     """
-    with lake_failures(directory), opened(directory, conf) as tables:
-        found = rows_of(tables, "partition_plan", cluster_id)
-        rows = (found if is_all else found.where("recommended > partitions")).orderBy("cluster_id", "topic")
-        if show(rows.drop("cluster_id", "topic_id") if output.is_for_people else rows, output):
+    with lake_failures(directory), answering(directory, conf, ("partition_plan",)) as answers:
+        from barnabas.lake.asking.selection import Selection
+
+        found = answers.select(
+            Selection("partition_plan", order=("cluster_id", "topic")), None, checked_cluster(answers, cluster_id)
+        )
+        rows = list(found.rows)
+        recommended, partitions = found.names.index("recommended"), found.names.index("partitions")
+        wanted = rows if is_all else [row for row in rows if row[recommended] > row[partitions]]
+        found = found._replace(rows=wanted)
+        if output.is_for_people:
+            found = only(found, [name for name in found.names if name not in ("cluster_id", "topic_id")])
+        if show(found, output):
             return
-        if is_all or found.isEmpty():
+        if not rows:
             note("the lake has no records of topics; read them with: barnabas lake run --traffic")
         else:
             note("no topic needs more partitions")
@@ -50,26 +64,26 @@ def plan_partitions(
 @CLUSTER
 @FILE
 @CONF
-def plan_reassignment(directory: Path, cluster_id: str | None, file: Path | None, conf: tuple[str, ...]) -> None:
+def plan_reassignment(directory: Folder, cluster_id: str | None, file: Path | None, conf: tuple[str, ...]) -> None:
     """Print the smallest reassignment that balances brokers and fixes rack placement, as JSON for `barnabas reassign run`."""
-    with lake_failures(directory), opened(directory, conf) as tables:
+    with lake_failures(directory), answering(directory, conf, ("brokers", "partitions")) as answers:
         from barnabas.client.reassignment_plan import PlanError
         from barnabas.client.reassignment_plan import plan as made
+        from barnabas.lake.asking.selection import Condition, Selection, as_dicts
 
-        state = tables.as_of(None, cluster_of(tables, cluster_id))
-        racks = {
-            row.broker_id: row.rack
-            for row in state["brokers"].where("not fenced").select("broker_id", "rack").collect()
-        }
-        rows = state["partitions"].select("topic_name", "partition", "replicas", "isr", "leader").collect()
-    partitions = {(row.topic_name, row.partition): row for row in rows}
+        cluster = cluster_of(answers, cluster_id)
+        there = Selection("brokers", (Condition("fenced", "=", False),), (), ("broker_id", "rack"))
+        racks = {row["broker_id"]: row["rack"] for row in as_dicts(answers.select(there, EVERYTHING, cluster))}
+        columns = ("topic_name", "partition", "replicas", "isr", "leader")
+        rows = as_dicts(answers.select(Selection("partitions", columns=columns), EVERYTHING, cluster))
+    partitions = {(row["topic_name"], row["partition"]): row for row in rows}
     try:
         found = made(
-            {key: row.replicas for key, row in partitions.items()},
+            {key: row["replicas"] for key, row in partitions.items()},
             racks,
             rebalance=True,
-            isr={key: row.isr for key, row in partitions.items()},
-            leaders={key: row.leader for key, row in partitions.items()},
+            isr={key: row["isr"] for key, row in partitions.items()},
+            leaders={key: row["leader"] for key, row in partitions.items()},
         )
     except PlanError as error:
         raise Failure(str(error)) from None

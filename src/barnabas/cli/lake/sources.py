@@ -1,7 +1,8 @@
 """Sources of a lake: those given on the command line, recorded in the lake for later runs.
 
-For each cluster the lake records `paths` (log dirs) or `controllers` (the address of its quorum), the `options` of the sources,
-whether `traffic` is read, and the address that it `observes`. What a run gives replaces the record; the rest stays.
+For each cluster the lake records `paths` (log dirs, or addresses to which they were copied) or `controllers` (the address of
+its quorum), the `options` of the sources, whether `traffic` is read, and the address that it `observes`. What a run gives
+replaces the record; the rest stays.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from barnabas.cli.connection.connecting import through_controllers
 from barnabas.cli.connection.profiles import BOOTSTRAP_CONTROLLERS, BOOTSTRAP_SERVERS, Connection
 from barnabas.cli.terminal.failures import Failure, failures
 from barnabas.cli.terminal.output import note
+from barnabas.cli.terminal.stages import Stages
 
 if TYPE_CHECKING:
     from barnabas.lake.keeping.feeds import Feed
@@ -28,7 +30,8 @@ _ADDRESSES = (BOOTSTRAP_SERVERS, BOOTSTRAP_CONTROLLERS)
 class Named(NamedTuple):
     """Sources given on the command line; None means as recorded."""
 
-    paths: tuple[Path, ...]
+    paths: tuple[Path | str, ...]
+    """Directories, and addresses as texts."""
     options: Mapping[str, str]
     cluster_id: str | None
     traffic: bool | None
@@ -81,10 +84,11 @@ def _found(named: Named, connection: Connection) -> dict[str, dict[str, Any]]:
         raise click.UsageError("SOURCE and an address cannot both be given, except with --observe.")
     found: dict[str, dict[str, Any]] = {}
     if named.paths:
-        find_feeds(named.paths, (*STREAMS, TRAFFIC), named.options, named.cluster_id)  # raises SourceError
-        for path in map(Path.absolute, named.paths):
-            source = found.setdefault(cluster_of(path, named.cluster_id), {"paths": [], "options": options})
-            source["paths"] = sorted({*source["paths"], str(path)})
+        places = list(map(here, named.paths))
+        find_feeds(places, (*STREAMS, TRAFFIC), named.options, named.cluster_id)  # raises SourceError
+        for path, place in zip(named.paths, places, strict=True):
+            source = found.setdefault(cluster_of(place, named.cluster_id), {"paths": [], "options": options})
+            source["paths"] = sorted({*source["paths"], path if isinstance(path, str) else str(path.absolute())})
     elif BOOTSTRAP_CONTROLLERS in given or (given and not named.observe):
         controllers = through_controllers(connection).values()[BOOTSTRAP_CONTROLLERS]
         cluster = cluster_behind(_client(connection, {BOOTSTRAP_CONTROLLERS: controllers}))
@@ -124,15 +128,39 @@ def _feeds_of(
     return feeds
 
 
+def addresses_of(known: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return the addresses among the recorded sources."""
+    from barnabas.lake.keeping.folders import is_address
+
+    return [path for source in known.values() for path in source.get("paths", ()) if is_address(path)]
+
+
+def here(path: Path | str) -> Path:
+    """Return the directory to read for a source. What is at an address is fetched first. Raises LakeError."""
+    from barnabas.lake.keeping.folders import folder_at, is_address
+    from barnabas.lake.keeping.mirrors import mirror, mirror_of
+
+    if not is_address(str(path)):
+        return Path(path)
+    directory = mirror_of(str(path))
+    with Stages(f"fetching {path}"):
+        mirror(folder_at(path), directory)
+    if not directory.is_dir():
+        raise Failure("has no files", resource=str(path))
+    return directory
+
+
 def _present(paths: list[str], *, without_missing: bool) -> list[Path]:
-    gone = [path for path in paths if not Path(path).is_dir()]
+    from barnabas.lake.keeping.folders import is_address
+
+    gone = [path for path in paths if not is_address(path) and not Path(path).is_dir()]
     if gone and not without_missing:
         raise Failure(
             "no longer exists, but is a recorded source of the lake",
             resource=gone[0],
             advice="restore it, give the existing sources to lake run, or use lake rebuild --without-missing",
         )
-    return [Path(path) for path in paths if path not in gone]
+    return [here(path) for path in paths if path not in gone]
 
 
 def _same(cluster: str, feed: Feed) -> Feed:

@@ -16,6 +16,7 @@ from barnabas.cli.node import in_turn
 from barnabas.cli.node.child_processes import Children
 from barnabas.cli.node.ready_file import Announced, ready_facts
 from barnabas.config.server_config import ServerConfig
+from barnabas.operations.audit_trail import AUDIT_LOG_PATH
 
 _TRUST = ("ssl.truststore.location", "ssl.truststore.type", "ssl.truststore.password", "ssl.truststore.certificates")
 
@@ -28,6 +29,8 @@ async def run_console(children: Children, node: Announced, listen: str, options:
         return
     with TemporaryDirectory(prefix="barnabas-console-") as folder:
         words = ["console", "-b", servers, "--listen", listen, *_config_option(node.config, Path(folder)), *options]
+        if audit_log := node.config.get_str(AUDIT_LOG_PATH):
+            words += ["--audit-log", audit_log]
         said: list[str] = []
         command = [sys.executable, "-P", "-m", in_turn.__name__, *words]
         await children.run(command, lambda line: click.echo(f"  {line}"), said.append)

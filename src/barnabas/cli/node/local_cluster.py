@@ -247,7 +247,8 @@ async def _show_status(local: LocalCluster, output: Output) -> None:
 
     try:
         # A node that is paused does not answer: another one is asked soon.
-        settings = {"bootstrap.servers": local.bootstrap_servers, "request.timeout.ms": "1000"}
+        soon = {"request.timeout.ms": "1000", "socket.connection.setup.timeout.ms": "1000"}
+        settings = {"bootstrap.servers": local.bootstrap_servers, **soon}
         async with Cluster({**settings, "default.api.timeout.ms": str(ASK_TIMEOUT_MS)}) as cluster:
             found = await look(local, cluster)
     except (KafkaError, OSError) as error:

@@ -49,6 +49,12 @@ def announced(path: Path | None, node: Announced) -> Iterator[None]:
     try:
         yield
     finally:
+        tell_not_ready(path)
+
+
+def tell_not_ready(path: Path | None) -> None:
+    """Remove the file."""
+    if path is not None:
         path.unlink(missing_ok=True)
 
 

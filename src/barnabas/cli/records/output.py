@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from barnabas.cli.terminal.output import utc_time
+from barnabas.client.share_consuming.acquired import ShareRecord
 from barnabas.operations.records.filters import Shown, show
 from barnabas.wire.json_text import JsonText
 
@@ -47,6 +48,8 @@ def row_of(record: Shown, key_form: str, value_form: str, *, for_people: bool) -
     else:
         row["key"] = show(record.key, key_form)
         row["value"] = show(record.value, value_form)
+        if isinstance(record, ShareRecord):
+            row["deliveryCount"] = record.delivery_count
     row["headers"] = _headers_text(headers) if for_people else headers
     return row
 

@@ -69,15 +69,17 @@ class Show:
         *,
         values_only: bool = False,
         decode: Callable[[ConsumerRecord], Shown] | None = None,
+        is_shared: bool = False,
     ) -> None:
         self._output, self._key_form, self._value_form, self._values_only = output, key_form, value_form, values_only
         self._decode = decode
+        self._is_shared = is_shared
         self._stack = ExitStack()
         self._rows: Any = None
 
     def __enter__(self) -> Show:
         if not self._values_only:
-            kind = ("type",) if self._decode is not None else ()
+            kind = ("type",) if self._decode is not None else ("deliveryCount",) if self._is_shared else ()
             shown = columns("topic", "partition", "offset", "timestamp", *kind, "key", "value", "headers")
             self._rows = self._stack.enter_context(self._output.table(shown))
         return self

@@ -485,10 +485,10 @@ class Progress:
         left_s = elapsed_s / max(done, 1) * max(self._total - done, 0)
         filled = min(20, 20 * done // self._total)
         bar = "#" * filled + "." * (20 - filled)
-        return f"{self._what} [{bar}] {100 * done // self._total}%, {_duration(left_s)} left"
+        return f"{self._what} [{bar}] {100 * done // self._total}%, {duration(left_s)} left"
 
     def _show(self, line: str) -> None:
-        line = line[: _terminal_width()]
+        line = line[: terminal_width()]
         sys.stderr.write(f"\r{line:<{self._width}}")
         sys.stderr.flush()
         self._width = len(line)
@@ -509,7 +509,7 @@ class Progress:
             self._width = 0
 
 
-def _terminal_width() -> int | None:
+def terminal_width() -> int | None:
     """Return the width of a line on standard error that does not wrap; None if it is unknown."""
     try:
         width = os.get_terminal_size(sys.stderr.fileno()).columns
@@ -539,7 +539,8 @@ _SECONDS: dict[int, str] = {}
 _YEAR_10000_S = 253_402_300_800
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Format a duration in its largest units: 40 s, 5 min, 2 h 3 min."""
     whole = int(seconds + 0.5)
     if whole < 60:
         return f"{whole} s"

@@ -29,6 +29,8 @@ from barnabas.client.admin.quorum import Quorum
 from barnabas.client.admin.quotas import Quotas
 from barnabas.client.admin.reassignments import Reassignments
 from barnabas.client.admin.records import Records
+from barnabas.client.admin.share_groups import ShareGroups
+from barnabas.client.admin.streams_groups import StreamsGroups
 from barnabas.client.admin.telemetry import Telemetry
 from barnabas.client.admin.topics import Topics
 from barnabas.client.admin.transactions import Transactions
@@ -38,7 +40,7 @@ from barnabas.client.cluster import Cluster
 from barnabas.client.settings import ClientSettings
 
 PARTS = (
-    *(Topics, Records, Configs, Acls, Quotas, Users, Groups, Transactions, Producers),
+    *(Topics, Records, Configs, Acls, Quotas, Users, Groups, ShareGroups, StreamsGroups, Transactions, Producers),
     *(Brokers, Quorum, Features, LogDirs, Reassignments, Elections, Telemetry),
 )
 
@@ -51,6 +53,8 @@ class Admin(
     Quotas,
     Users,
     Groups,
+    ShareGroups,
+    StreamsGroups,
     Transactions,
     Producers,
     Brokers,

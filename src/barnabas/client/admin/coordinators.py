@@ -15,6 +15,7 @@ from barnabas.client.cluster import Cluster
 from barnabas.client.errors import PERMANENT
 from barnabas.client.retry import NOT_DONE
 from barnabas.client.routing import CoordinatorType, node
+from barnabas.client.state import Node
 from barnabas.client.versions import NodeVersions
 from barnabas.wire.errors import ErrorCode, KafkaError
 
@@ -69,6 +70,12 @@ async def ask_coordinators(
         await asyncio.sleep(pause_ms / 1000)
     silent = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the response has no row for it")
     return {key: results.get(key, silent) for key in wanted}
+
+
+async def coordinator_of(cluster: Cluster, group_id: str) -> Node | None:
+    """Return the coordinator of a group, or None if it is not known."""
+    where = (await cluster.coordinators([group_id]))[group_id]
+    return cluster.state.nodes.get(where) if isinstance(where, int) else None
 
 
 def _is_elsewhere(result: object) -> bool:

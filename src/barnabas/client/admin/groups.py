@@ -2,8 +2,8 @@
 DeleteGroups, LeaveGroup.
 
 Its one rule: groups have the same form for both protocols and all broker versions. Fields that only KIP-848 has, such as epochs
-and target assignments, are None in a classic group. Share groups and streams groups are listed, but not described or altered:
-that needs other APIs.
+and target assignments, are None in a classic group. Streams groups commit offsets as consumer groups do; `share_groups` and
+`streams_groups` have what only those types have.
 """
 
 from __future__ import annotations
@@ -14,7 +14,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from barnabas import wire
-from barnabas.client.admin.coordinators import MAX_IN_REQUEST, Deadline, ask_coordinators, coordinator_versions
+from barnabas.client.admin.coordinators import (
+    MAX_IN_REQUEST,
+    Deadline,
+    ask_coordinators,
+    coordinator_of,
+    coordinator_versions,
+)
 from barnabas.client.admin.leaders import by_topic
 from barnabas.client.admin.part import Part, change, failed, pieces
 from barnabas.client.cluster import Cluster
@@ -75,7 +81,7 @@ class GroupMember:
 
 @dataclass(frozen=True, slots=True)
 class GroupDescription:
-    """A group with its members; `type` is `Classic` or `Consumer`."""
+    """A group with its members; `type` is `Classic`, `Consumer` or `Share`."""
 
     group_id: str
     type: str
@@ -184,7 +190,7 @@ class Groups(Part):
             response: DescribeGroupsResponse = await self.cluster.call(
                 DescribeGroupsRequest(groups=some), to, timeout_ms=left_ms
             )
-            where = await _coordinator_of(self.cluster, some[0])
+            where = await coordinator_of(self.cluster, some[0])
             is_old = not versions.serves("DescribeGroups", _FIRST_WITH_NOT_FOUND)
             return {row.group_id: _classic_description(row, where, is_old=is_old) for row in response.groups}
 
@@ -198,7 +204,7 @@ class Groups(Part):
             )
         except UnsupportedByNodeError:
             return dict.fromkeys(group_ids, KafkaError(ErrorCode.UNSUPPORTED_VERSION))
-        where = await _coordinator_of(self.cluster, group_ids[0])
+        where = await coordinator_of(self.cluster, group_ids[0])
         return {
             row.group_id: failed(row.error_code, row.error_message) or _consumer_description(row, where)
             for row in response.groups
@@ -329,7 +335,7 @@ class Groups(Part):
     async def delete_groups(
         self, group_ids: Iterable[str], *, timeout_ms: float | None = None
     ) -> dict[str, KafkaError | None]:
-        """Delete groups without members, and their offsets."""
+        """Delete groups of any type without members, and their offsets."""
         wanted = list(dict.fromkeys(group_ids))
 
         async def ask(some: list[str], left_ms: float) -> dict[str, KafkaError | None]:
@@ -406,11 +412,6 @@ def _types_to_ask_for(types: list[str], versions: NodeVersions) -> list[str]:
 def _may_be_classic(result: GroupDescription | KafkaError) -> bool:
     codes = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION)
     return isinstance(result, KafkaError) and result.code in codes
-
-
-async def _coordinator_of(cluster: Cluster, group_id: str) -> Node | None:
-    where = (await cluster.coordinators([group_id]))[group_id]
-    return cluster.state.nodes.get(where) if isinstance(where, int) else None
 
 
 def _classic_description(

@@ -1,7 +1,7 @@
 """Requests to the leaders of partitions.
 
-Its one rule: the partitions of one leader go into one request, and all leaders are asked concurrently. Partitions whose leader
-has moved are retried until the timeout. An error of the leader is the partition's result.
+Its one rule: all leaders are asked concurrently, each with one request after another, which have many partitions. Those whose
+leader has moved are retried until the timeout. An error of the leader is the partition's result.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ async def ask_leaders(
         state = await cluster.metadata({each.topic for each in waiting}, timeout_ms=left_ms)
         leaders, missing = by_leader(state, waiting)
         results.update(missing)
-        rounds = [(leader, few) for leader, led in leaders.items() for few in pieces(led, _MAX_IN_REQUEST)]
-        for answers in await asyncio.gather(*(_asked(ask, *each, min(left_ms, longest_ms)) for each in rounds)):
+        ends_s = started_s + total_ms / 1000
+        for answers in await asyncio.gather(*(_asked(ask, *each, ends_s, longest_ms) for each in leaders.items())):
             results.update(answers)
         waited_ms = 1000 * (clock() - started_s)
         waiting = [each for each in waiting if _is_asked_again(results[each], each in missing, waited_ms)]
@@ -100,17 +100,27 @@ async def ask_leaders(
     return {each: results[each] for each in wanted}
 
 
-async def _asked(ask: Ask[T], node_id: int, partitions: list[TopicPartition], timeout_ms: float) -> Answers[T]:
-    """Ask one node. If it does not answer, that is the result of each of its partitions."""
-    try:
-        return await ask(node_id, partitions, timeout_ms)
-    except PERMANENT:
-        raise
-    except KafkaError as error:
-        return dict.fromkeys(partitions, error)
-    except OSError as error:
-        lost = KafkaError(ErrorCode.REQUEST_TIMED_OUT, str(error) or type(error).__name__)
-        return dict.fromkeys(partitions, lost)
+async def _asked(
+    ask: Ask[T], node_id: int, partitions: list[TopicPartition], ends_s: float, longest_ms: float
+) -> Answers[T]:
+    """Ask one node, with one request after another: so it answers them, and each has its own time.
+
+    If it does not answer one, that is the result of the partitions that are left.
+    """
+    clock = asyncio.get_running_loop().time
+    found: Answers[T] = {}
+    for few in pieces(partitions, _MAX_IN_REQUEST):
+        left_ms = max(1000 * (ends_s - clock()), 1)
+        try:
+            found.update(await ask(node_id, few, min(left_ms, longest_ms)))
+        except PERMANENT:
+            raise
+        except KafkaError as error:
+            found.update(dict.fromkeys(few, error))
+        except OSError as error:
+            lost = KafkaError(ErrorCode.REQUEST_TIMED_OUT, str(error) or type(error).__name__)
+            return {**dict.fromkeys(partitions, lost), **found}
+    return found
 
 
 def _is_asked_again(result: object, has_no_leader: bool, waited_ms: float) -> bool:

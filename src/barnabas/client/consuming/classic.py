@@ -13,6 +13,7 @@ from typing import NamedTuple
 from barnabas import wire
 from barnabas.client.consuming.assignors import ASSIGNORS, Member
 from barnabas.client.consuming.membership import COORDINATOR_MOVED, Membership
+from barnabas.client.consuming.settings import ConsumerSettings
 from barnabas.client.errors import error_code
 from barnabas.client.records import TopicPartition
 from barnabas.client.state import ClusterState
@@ -43,6 +44,7 @@ class _Joined(NamedTuple):
 class ClassicMembership(Membership):
     """A member, which may be the leader."""
 
+    settings: ConsumerSettings
     _leads_topics: dict[str, int] | None = None  # numbers of partitions that the leader based the assignment on
     _joined_topics: tuple[str, ...] = ()
 
@@ -86,8 +88,8 @@ class ClassicMembership(Membership):
 
     async def _rebalance(self) -> bool:
         """Join and sync. Returns False if that has to be repeated."""
-        if not self._is_cooperative and (owned := self.reader.owned()):
-            await self.reader.revoke(owned)
+        if not self._is_cooperative:
+            await self._revoke(set(self.reader.owned()))
         joined = await self._join()
         if joined is None:
             return False
@@ -102,11 +104,24 @@ class ClassicMembership(Membership):
             return False
         before = set(self.reader.owned())
         gone = before - set(assigned)
-        if gone:
-            await self.reader.revoke(gone)
+        if not await self._revoke(gone):
+            return False
         await self.reader.assign([place for place in assigned if place not in before])
         if gone and self._is_cooperative:
             self._changed.set()  # others get the revoked partitions in the next rebalance
+        return True
+
+    async def _revoke(self, partitions: set[TopicPartition]) -> bool:
+        """Revoke partitions when the application polls, and send heartbeats until then.
+
+        Returns False if they were lost meanwhile, because the group went on without this member.
+        """
+        while partitions and not self.reader.may_revoke():
+            self._changed.clear()
+            await self._send_heartbeats(is_rebalancing=True)
+            if not partitions & set(self.reader.owned()):
+                return False
+        await self.reader.revoke(partitions)
         return True
 
     async def _join(self) -> _Joined | None:
@@ -210,8 +225,11 @@ class ClassicMembership(Membership):
 
     # --- between rebalances
 
-    async def _send_heartbeats(self) -> None:
-        """Send heartbeats until the member has to join again."""
+    async def _send_heartbeats(self, *, is_rebalancing: bool = False) -> None:
+        """Send heartbeats until the member has to join again, or until a poll begins.
+
+        `is_rebalancing`: the member knows that it has to join again, and cannot yet.
+        """
         loop = asyncio.get_running_loop()
         heard_s = loop.time()
         interval_s = self.settings.heartbeat_interval_ms / 1000
@@ -240,6 +258,8 @@ class ClassicMembership(Membership):
                 await self.back_off(0)
                 continue
             heard_s = loop.time()
+            if code is ErrorCode.REBALANCE_IN_PROGRESS and is_rebalancing:
+                continue
             if not await self._accepted(code):
                 return
 

@@ -26,6 +26,7 @@ from barnabas.client.consuming.fetch_session import (
 )
 from barnabas.client.consuming.partition import PartitionState
 from barnabas.client.consuming.read_replica import NO_PREFERENCE, PreferredReplica, is_usable, read_replica
+from barnabas.client.consuming.refreshing import Refreshing
 from barnabas.client.consuming.settings import ConsumerSettings
 from barnabas.client.errors import ClosedError, error_code
 from barnabas.client.records import TopicPartition
@@ -37,7 +38,7 @@ from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 
 _log = logging.getLogger(__name__)
 
-_REFRESH_EVERY_S = 0.1
+_LATER_S = 0.1
 _CLOSE_TIMEOUT_S = 1.0
 _PASSES = frozenset(
     {
@@ -79,7 +80,7 @@ class Fetcher:
         self._lanes: dict[int, int] = {}
         self._sessions: dict[int, FetchSession] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._refreshing: asyncio.Task[None] | None = None
+        self._refreshing = Refreshing(cluster, lambda: {place.topic for place in self._states}, self.wake)
         self._is_closed = False
 
     def wake(self) -> None:
@@ -105,7 +106,7 @@ class Fetcher:
                 self._tasks[node_id] = task
                 task.add_done_callback(partial(self._done, node_id))
         if is_stale:
-            self._refresh_soon()
+            self._refreshing.soon()
 
     def interrupt(self) -> None:
         """Abandon the requests in flight, because positions have changed, and start new ones."""
@@ -119,7 +120,8 @@ class Fetcher:
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
-        await end([*self._tasks.values(), self._refreshing])
+        await self._refreshing.close()
+        await end(self._tasks.values())
         await asyncio.gather(*map(self._close_session, self._sessions))
 
     def _done(self, node_id: int, task: asyncio.Task[None]) -> None:
@@ -132,7 +134,7 @@ class Fetcher:
                 else:
                     self.wake()
 
-    def _later(self, seconds: float = _REFRESH_EVERY_S) -> None:
+    def _later(self, seconds: float = _LATER_S) -> None:
         if self._timer is None and not self._is_closed:
 
             def due() -> None:
@@ -140,20 +142,6 @@ class Fetcher:
                 self.wake()
 
             self._timer = asyncio.get_running_loop().call_later(seconds, due)
-
-    def _refresh_soon(self) -> None:
-        """Refresh the metadata in the background, and then continue."""
-        if self._refreshing is None and not self._is_closed:
-            self._refreshing = begin(self._refresh())
-
-    async def _refresh(self) -> None:
-        try:
-            with contextlib.suppress(KafkaError, OSError):
-                await self._cluster.refresh({place.topic for place in self._states})
-            await asyncio.sleep(_REFRESH_EVERY_S)
-        finally:
-            self._refreshing = None
-        self.wake()
 
     # --- one request
 
@@ -179,7 +167,7 @@ class Fetcher:
         except (OSError, KafkaError, MalformedError) as error:
             _log.info("fetch from node %d failed: %s", node_id, error)
             _return_to_leaders(states, node_id)
-            self._refresh_soon()
+            self._refreshing.soon()
             await self._back_off()
             return
         except UnsupportedVersionError as error:
@@ -192,7 +180,7 @@ class Fetcher:
                 await self._back_off()
             if code not in SESSION_ERRORS or code is ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR:
                 _return_to_leaders(states, node_id)
-                self._refresh_soon()
+                self._refreshing.soon()
             return
         if not self._answered(node_id, response, asked, {each: name for name, each in ids.items()}):
             await self._back_off()
@@ -305,7 +293,7 @@ class Fetcher:
             nodes = [Node(each.node_id, each.host, each.port, each.rack) for each in response.node_endpoints]
             self._cluster.learn_leaders(moved, nodes)
         if is_stale:
-            self._refresh_soon()
+            self._refreshing.soon()
         if has_records:
             self._news.set()
         return not (is_stale or has_failed) or bool(moved)

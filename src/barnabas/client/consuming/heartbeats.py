@@ -1,6 +1,7 @@
-"""Membership in the consumer protocol (KIP-848): heartbeats send the subscription and return the assignment.
+"""Membership in groups in which the broker assigns partitions: heartbeats send the subscription and return the assignment.
 
-A pattern as text is sent to the broker, which matches it against all topics. It then has RE2 syntax.
+`HeartbeatMembership` is the common part of consumer groups (KIP-848, `ConsumerMembership`) and of share groups (KIP-932,
+`share_consuming.membership`).
 
 Its one rule: partitions are revoked before a heartbeat reports that, and new ones are read as soon as they are
 assigned. API: ConsumerGroupHeartbeat.
@@ -12,17 +13,16 @@ import asyncio
 import contextlib
 import logging
 import uuid
+from typing import Any
 
 from barnabas.client.consuming.membership import COORDINATOR_MOVED, Membership
+from barnabas.client.consuming.settings import ConsumerSettings
 from barnabas.client.errors import error_code
 from barnabas.client.records import TopicPartition
 from barnabas.client.routing import coordinator
 from barnabas.client.state import ClusterState
 from barnabas.wire import ErrorCode, KafkaError, Uuid
-from barnabas.wire.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
-)
+from barnabas.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 _log = logging.getLogger(__name__)
 
@@ -34,14 +34,24 @@ _FENCED = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID}
 
 
 class HeartbeatMembership(Membership):
-    """A member of a group in which the broker assigns partitions."""
+    """A member of a group in which the broker assigns partitions. Subclasses make the requests of their protocol."""
 
     _sent_topics: tuple[str, ...] | None = None
-    _sent_pattern: str | None = None
-    _has_sent_pattern = False  # ever: brokers keep the pattern of a member that sends none
-    _sent_owned: dict[Uuid, list[int]] | None = None
     _target: dict[Uuid, list[int]] | None = None
+    _waits_for_poll = False  # to revoke partitions
     _interval_ms = _FIRST_INTERVAL_MS
+    _reports_assignment = True  # heartbeats tell which partitions the member has
+
+    def _request(self) -> tuple[Any, str]:
+        """Return the next heartbeat, and the name of a feature that it needs, or nothing."""
+        raise NotImplementedError
+
+    def _leave_request(self) -> Any:
+        raise NotImplementedError
+
+    def _forget_sent(self) -> None:
+        """Make the next heartbeat send all fields."""
+        self._sent_topics = None
 
     async def _run(self) -> None:
         unsubscribe = self.cluster.subscribe(self._cluster_changed)
@@ -51,18 +61,20 @@ class HeartbeatMembership(Membership):
             while True:
                 self._changed.clear()
                 try:
+                    if self._waits_for_poll:
+                        await self._reconcile()  # before the request, because a poll waits for it
                     wait_ms = await self._beat()
                     failures = 0
                 except OSError as error:
                     _log.info("group %s cannot be reached: %s", self.group_id, error)
-                    self._sent_topics = self._sent_owned = None  # the next heartbeat has all fields
+                    self._forget_sent()
                     failures += 1
                     await self.back_off(failures)
                     continue
                 except KafkaError as error:
                     if not error.code.retriable and error.code not in COORDINATOR_MOVED:
                         raise
-                    self._sent_topics = self._sent_owned = None
+                    self._forget_sent()
                     failures += 1
                     await self.back_off(failures)
                     continue
@@ -75,7 +87,9 @@ class HeartbeatMembership(Membership):
     def _begin_anew(self) -> None:
         self.member_id = self.member_id or str(Uuid(uuid.uuid4().bytes))
         self.generation = JOIN_EPOCH
-        self._sent_topics = self._sent_owned = self._target = None
+        self._target = None
+        self._waits_for_poll = False
+        self._forget_sent()
 
     def _cluster_changed(self, old: ClusterState, new: ClusterState) -> None:
         if self._sent_topics is not None and self.reader.subscribed_topics() != self._sent_topics:
@@ -90,11 +104,8 @@ class HeartbeatMembership(Membership):
             while self.is_poll_late():
                 await asyncio.sleep(1)
             self._begin_anew()
-        request = self._request()
-        feature = "a pattern that the broker matches" if request.subscribed_topic_regex else ""
-        response: ConsumerGroupHeartbeatResponse = await self.ask(
-            request, self.settings.request_timeout_ms, feature=feature
-        )
+        request, feature = self._request()
+        response = await self.ask(request, self.settings.request_timeout_ms, feature=feature)
         code = error_code(response.error_code)
         if code in _FENCED:
             await self.reader.lose_all()
@@ -110,9 +121,64 @@ class HeartbeatMembership(Membership):
         self._interval_ms = response.heartbeat_interval_ms or self._interval_ms
         if response.assignment is not None:
             self._target = {row.topic_id: sorted(row.partitions) for row in response.assignment.topic_partitions}
-        return 0 if await self._reconcile() else self._interval_ms
+        has_changed = await self._reconcile()
+        return 0 if has_changed and self._reports_assignment else self._interval_ms
 
-    def _request(self) -> ConsumerGroupHeartbeatRequest:
+    async def _reconcile(self) -> bool:
+        """Revoke and assign partitions to match the target. Returns whether that has to be reported at once."""
+        if self._target is None:
+            return False
+        names = await self._names(self._target)
+        wanted = {
+            TopicPartition(names[each], index) for each, rows in self._target.items() if each in names for index in rows
+        }
+        owned = set(self.reader.owned())
+        gone = owned - wanted
+        waited, self._waits_for_poll = self._waits_for_poll, bool(gone) and not self.reader.may_revoke()
+        if self._waits_for_poll:
+            return False  # heartbeats go on meanwhile
+        if gone or waited:
+            await self.reader.revoke(gone)
+        if new := wanted - owned:
+            await self.reader.assign(sorted(new))
+        if len(names) == len(self._target):
+            self._target = None
+        return bool(gone or new)
+
+    async def _names(self, ids: dict[Uuid, list[int]]) -> dict[Uuid, str]:
+        known = {topic.id: name for name, topic in self.cluster.state.topics.items()}
+        if any(each not in known for each in ids):
+            state = await self.cluster.metadata([each for each in ids if each not in known])
+            known |= {topic.id: name for name, topic in state.topics.items()}
+            await self.cluster.refresh(topic.name for topic in state.topics.values())
+        return {each: known[each] for each in ids if each in known}
+
+    async def leave(self) -> None:
+        """Leave the group."""
+        if not self.member_id or self.generation <= 0:
+            return
+        request = self._leave_request()
+        self.generation = -1
+        with contextlib.suppress(KafkaError, OSError):
+            await self.cluster.call(request, coordinator(self.group_id), timeout_ms=5_000)
+
+
+class ConsumerMembership(HeartbeatMembership):
+    """A member of a consumer group (KIP-848).
+
+    A pattern as text is sent to the broker, which matches it against all topics. It then has RE2 syntax.
+    """
+
+    settings: ConsumerSettings
+    _sent_pattern: str | None = None
+    _has_sent_pattern = False  # ever: brokers keep the pattern of a member that sends none
+    _sent_owned: dict[Uuid, list[int]] | None = None
+
+    def _forget_sent(self) -> None:
+        super()._forget_sent()
+        self._sent_owned = None
+
+    def _request(self) -> tuple[ConsumerGroupHeartbeatRequest, str]:
         topics, pattern, owned = self.reader.subscribed_topics(), self.reader.subscribed_pattern(), self._owned()
         request = ConsumerGroupHeartbeatRequest(
             group_id=self.group_id, member_id=self.member_id, member_epoch=self.generation
@@ -135,7 +201,7 @@ class HeartbeatMembership(Membership):
                 for topic_id, partitions in ({} if is_joining else owned).items()
             ]
         self._sent_topics, self._sent_pattern, self._sent_owned = topics, pattern, owned
-        return request
+        return request, "a pattern that the broker matches" if request.subscribed_topic_regex else ""
 
     def _owned(self) -> dict[Uuid, list[int]]:
         topics = self.cluster.state.topics
@@ -145,43 +211,12 @@ class HeartbeatMembership(Membership):
                 found.setdefault(topics[topic].id, []).append(partition)
         return found
 
-    async def _reconcile(self) -> bool:
-        """Revoke and assign partitions to match the target. Returns whether that has to be reported at once."""
-        if self._target is None:
-            return False
-        names = await self._names(self._target)
-        wanted = {
-            TopicPartition(names[each], index) for each, rows in self._target.items() if each in names for index in rows
-        }
-        owned = set(self.reader.owned())
-        if gone := owned - wanted:
-            await self.reader.revoke(gone)
-        if new := wanted - owned:
-            await self.reader.assign(sorted(new))
-        if len(names) == len(self._target):
-            self._target = None
-        return bool(gone or new)
-
-    async def _names(self, ids: dict[Uuid, list[int]]) -> dict[Uuid, str]:
-        known = {topic.id: name for name, topic in self.cluster.state.topics.items()}
-        if any(each not in known for each in ids):
-            state = await self.cluster.metadata([each for each in ids if each not in known])
-            known |= {topic.id: name for name, topic in state.topics.items()}
-            await self.cluster.refresh(topic.name for topic in state.topics.values())
-        return {each: known[each] for each in ids if each in known}
-
-    async def leave(self) -> None:
-        """Leave the group. A static member leaves temporarily."""
-        if not self.member_id or self.generation <= 0:
-            return
-        epoch = LEAVE_EPOCH if self.settings.group_instance_id is None else LEAVE_FOR_NOW_EPOCH
-        request = ConsumerGroupHeartbeatRequest(
+    def _leave_request(self) -> ConsumerGroupHeartbeatRequest:
+        """Return the request with which a member leaves. A static member leaves temporarily."""
+        return ConsumerGroupHeartbeatRequest(
             group_id=self.group_id,
             member_id=self.member_id,
-            member_epoch=epoch,
+            member_epoch=LEAVE_EPOCH if self.settings.group_instance_id is None else LEAVE_FOR_NOW_EPOCH,
             instance_id=self.settings.group_instance_id,
             topic_partitions=None,
         )
-        self.generation = -1
-        with contextlib.suppress(KafkaError, OSError):
-            await self.cluster.call(request, coordinator(self.group_id), timeout_ms=5_000)

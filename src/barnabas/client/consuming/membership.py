@@ -1,4 +1,4 @@
-"""The common parts of membership in both group protocols, and the interface that it needs of a consumer.
+"""The common parts of membership in all group protocols, and the interface that it needs of a consumer.
 
 Its one rule: partitions are revoked, and the listener called, before other members get them, if the member is still in
 touch with the group. An error that cannot be retried is kept, and the consumer's next poll raises it.
@@ -44,8 +44,16 @@ class Reader(Protocol):
     def last_poll_s(self) -> float:
         """Return the time of the last poll, in seconds."""
 
+    def may_revoke(self) -> bool:
+        """Return whether partitions may be revoked now. If not, the application may still work on records, and
+        `Membership.poll_began` is called when its next poll begins, which returns nothing until `revoke` has ended.
+        """
+
     async def revoke(self, partitions: Collection[TopicPartition]) -> None:
-        """Commit the processed offsets of these partitions, if that is automatic, and stop reading them."""
+        """Commit the processed offsets of these partitions, if that is automatic, and stop reading them.
+
+        A poll that waits for a revocation goes on, also if there are none any more.
+        """
 
     async def assign(self, partitions: Collection[TopicPartition]) -> None:
         """Start reading these partitions."""
@@ -54,10 +62,26 @@ class Reader(Protocol):
         """Stop reading all partitions without a commit: other members may own them already."""
 
 
+class MembershipSettings(Protocol):
+    """The settings that every membership needs."""
+
+    @property
+    def group_id(self) -> str | None: ...
+
+    @property
+    def group_instance_id(self) -> str | None: ...
+
+    @property
+    def max_poll_interval_ms(self) -> int: ...
+
+    @property
+    def request_timeout_ms(self) -> int: ...
+
+
 class Membership:
     """One member of one group. `run` is the body of a task."""
 
-    def __init__(self, cluster: Cluster, settings: ConsumerSettings, reader: Reader, random: Any) -> None:
+    def __init__(self, cluster: Cluster, settings: MembershipSettings, reader: Reader, random: Any) -> None:
         assert settings.group_id is not None
         self.cluster = cluster
         self.settings = settings
@@ -68,7 +92,7 @@ class Membership:
         self.error: Exception | None = None
         self.on_error: Any = None
         self._random = random
-        self._changed = asyncio.Event()  # the subscription or the metadata of its topics changed
+        self._changed = asyncio.Event()  # the subscription or the metadata of its topics changed, or a poll began
 
     async def run(self) -> None:
         """Be a member until cancelled. An error that cannot be retried is kept in `error`."""
@@ -92,6 +116,10 @@ class Membership:
         raise NotImplementedError
 
     def subscription_changed(self) -> None:
+        self._changed.set()
+
+    def poll_began(self) -> None:
+        """Go on with a revocation that waits for a poll."""
         self._changed.set()
 
     def metadata(self) -> GroupMetadata:
@@ -127,9 +155,9 @@ class Membership:
 def new_membership(cluster: Cluster, settings: ConsumerSettings, reader: Reader, random: Any) -> Membership:
     """Return a membership in the protocol that `group.protocol` names."""
     if settings.group_protocol == "consumer":
-        from barnabas.client.consuming.heartbeats import HeartbeatMembership  # noqa: PLC0415  (one protocol of two)
+        from barnabas.client.consuming.heartbeats import ConsumerMembership  # noqa: PLC0415  (one protocol of two)
 
-        return HeartbeatMembership(cluster, settings, reader, random)
+        return ConsumerMembership(cluster, settings, reader, random)
     from barnabas.client.consuming.classic import ClassicMembership  # noqa: PLC0415
 
     return ClassicMembership(cluster, settings, reader, random)

@@ -3,8 +3,11 @@
 A pattern is matched by the broker if it is text and `group.protocol` is consumer (RE2 syntax, KIP-848), else by this
 client, against the topics in its metadata.
 
-Rebalances happen in the background. Records that were returned before the last poll count as processed; their offsets
-are committed when partitions are revoked, if automatic commits are enabled.
+Rebalances happen in the background, but partitions are revoked only between polls: while the application may work on
+the records that the last poll returned, the revocation waits for its next poll, and that poll returns nothing until the
+revocation is done. So the application can end what it does with these records, such as a transaction, before another member
+reads on. Records that were returned before the last poll count as processed; their offsets are committed when partitions
+are revoked, if automatic commits are enabled.
 """
 
 from __future__ import annotations
@@ -38,17 +41,20 @@ class Subscription:
         assignment: Assignment,
         commits: Commits,
         random: Callable[[], float],
-        on_error: Callable[[], None],
+        wake: Callable[[], None],
         topics: Iterable[str],
     ) -> None:
         self.membership: Membership | None = None
         self.polled_at_s = 0.0  # time of the last poll
+        self.is_processing = False  # the last poll returned records, and the next one has not begun
+        self.is_revoking = False  # polls return nothing: partitions are revoked, or will be as soon as a poll begins
+        self.polls = 0  # polls that are waiting
         self._cluster = cluster
         self._settings = settings
         self._assignment = assignment
         self._commits = commits
         self._random = random
-        self._on_error = on_error
+        self._wake = wake  # a poll that waits
         self._topics = tuple(topics)
         self._pattern: re.Pattern[str] | None = None
         self._remote_pattern: str | None = None
@@ -93,7 +99,7 @@ class Subscription:
             await self._cluster.refresh(self._topics)
         if self.membership is None or self.membership.error is not None:
             self.membership = new_membership(self._cluster, self._settings, self, self._random)
-            self.membership.on_error = self._on_error
+            self.membership.on_error = self._wake
             self._task = begin(self.membership.run())
         else:
             self.membership.subscription_changed()
@@ -108,6 +114,13 @@ class Subscription:
             await self.membership.leave()
             self.membership = None  # only now: commits need the member
         self._topics, self._pattern, self._remote_pattern = (), None, None
+
+    def poll_begins(self, now_s: float) -> None:
+        """Note a poll: what the last one returned is processed, so partitions may be revoked."""
+        self.polled_at_s = now_s
+        self.is_processing = False
+        if self.is_revoking and self.membership is not None:
+            self.membership.poll_began()
 
     def group_metadata(self) -> GroupMetadata:
         """Return the member that commits. Raises INVALID_GROUP_ID without a group."""
@@ -127,19 +140,35 @@ class Subscription:
         return tuple(sorted(self._assignment.states))
 
     def last_poll_s(self) -> float:
-        return self.polled_at_s
+        return asyncio.get_running_loop().time() if self.polls else self.polled_at_s
+
+    def may_revoke(self) -> bool:
+        if self.is_processing:
+            self.is_revoking = True
+        return not self.is_processing
 
     async def revoke(self, partitions: Collection[TopicPartition]) -> None:
-        if self._settings.enable_auto_commit:
-            await self._commits.commit_processed(partitions)
-        await self._call_listener("on_partitions_revoked", partitions)
-        self._assignment.remove(partitions)
+        self.is_revoking = True
+        try:
+            if not partitions:
+                return
+            if self._settings.enable_auto_commit:
+                await self._commits.commit_processed(partitions)
+            await self._call_listener("on_partitions_revoked", partitions)
+            self._assignment.remove(partitions)
+        finally:
+            self._end_revoking()
+
+    def _end_revoking(self) -> None:
+        self.is_revoking = False
+        self._wake()
 
     async def assign(self, partitions: Collection[TopicPartition]) -> None:
         self._assignment.add(partitions)
         await self._call_listener("on_partitions_assigned", partitions)
 
     async def lose_all(self) -> None:
+        self._end_revoking()
         places = list(self._assignment.states)
         if not places:
             return

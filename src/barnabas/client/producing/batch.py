@@ -254,6 +254,7 @@ class PartitionQueue:
     __slots__ = (
         "in_flight",
         "is_unresolved",
+        "known_id",
         "last_acked_offset",
         "next_sequence",
         "node_id",
@@ -275,6 +276,7 @@ class PartitionQueue:
         self.node_id = -1  # the node of the requests on the wire
         self.last_acked_offset = -1
         self.is_unresolved = False  # a batch failed that may have been written
+        self.known_id = NO_PRODUCER_ID  # the last producer id of which the partition has a batch
 
     def append(self, record: Record, size: int, batch_size: int, now_s: float) -> Delivery:
         """Add a record to the open batch, or to a new one if it is full. A record larger than a batch gets its own."""
@@ -309,6 +311,10 @@ class PartitionQueue:
         if first.has_sequence:  # only the first batch in flight is retried, so that the order is kept
             return bool(self.in_flight) and self.in_flight[0] is first
         if self.is_unresolved or len(self.in_flight) >= MAX_ORDERED_IN_FLIGHT:
+            return False
+        # A broker takes any sequence number from a producer id that it does not know. If it refused the first batch,
+        # it could accept the second one, and the first would come after it.
+        if self.in_flight and self.known_id != producer[0]:
             return False
         if any(batch.attempts and batch in self.waiting for batch in self.in_flight):
             return False
@@ -356,6 +362,8 @@ class PartitionQueue:
         self.waiting.insert(place, batch)
 
     def acked(self, batch: Batch, base_offset: int) -> None:
+        if batch.has_sequence:
+            self.known_id = batch.producer[0]
         if batch in self.in_flight:
             self.in_flight.remove(batch)
         self.last_acked_offset = max(self.last_acked_offset, base_offset + batch.count - 1)

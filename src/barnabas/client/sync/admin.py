@@ -25,6 +25,8 @@ from barnabas.client.admin.quorum import QuorumInfo, RaftEndpoint
 from barnabas.client.admin.quotas import QuotaEntity, QuotaFilter
 from barnabas.client.admin.reassignments import PartitionReassignment
 from barnabas.client.admin.records import EpochEndOffset, IsolationLevel, ListedOffset
+from barnabas.client.admin.share_groups import ShareOffsets
+from barnabas.client.admin.streams_groups import StreamsGroupDescription
 from barnabas.client.admin.telemetry import TelemetrySubscription
 from barnabas.client.admin.topics import (
     PARTITIONS_IN_A_PAGE,
@@ -308,7 +310,7 @@ class Admin(Blocking[AsyncAdmin]):
     def delete_groups(
         self, group_ids: Iterable[str], *, timeout_ms: float | None = None
     ) -> dict[str, KafkaError | None]:
-        """Delete groups without members, and their offsets."""
+        """Delete groups of any type without members, and their offsets."""
         return self._wait(self._client.delete_groups(group_ids, timeout_ms=timeout_ms))
 
     def remove_members(
@@ -323,6 +325,40 @@ class Admin(Blocking[AsyncAdmin]):
         the session times out; a running member joins again. Raises `KafkaError` for the whole group.
         """
         return self._wait(self._client.remove_members(group_id, members, reason=reason, timeout_ms=timeout_ms))
+
+    def describe_share_groups(
+        self, group_ids: Iterable[str], *, timeout_ms: float | None = None
+    ) -> dict[str, GroupDescription | KafkaError]:
+        """Describe share groups. The result of a missing group, or of another type, is GROUP_ID_NOT_FOUND."""
+        return self._wait(self._client.describe_share_groups(group_ids, timeout_ms=timeout_ms))
+
+    def list_share_group_offsets(
+        self, groups: Iterable[str] | Mapping[str, Iterable[TopicPartition] | None], *, timeout_ms: float | None = None
+    ) -> dict[str, ShareOffsets | KafkaError]:
+        """Return the start offsets and lags of groups: in all partitions, or in those given in a mapping."""
+        return self._wait(self._client.list_share_group_offsets(groups, timeout_ms=timeout_ms))
+
+    def alter_share_group_offsets(
+        self, group_id: str, offsets: Mapping[TopicPartition, int], *, timeout_ms: float | None = None
+    ) -> dict[TopicPartition, KafkaError | None]:
+        """Set start offsets of a group without members, and forget what became of single records. Creates the group if it
+        does not exist. Raises `KafkaError` for the whole group, such as NON_EMPTY_GROUP.
+        """
+        return self._wait(self._client.alter_share_group_offsets(group_id, offsets, timeout_ms=timeout_ms))
+
+    def delete_share_group_offsets(
+        self, group_id: str, topics: Iterable[str], *, timeout_ms: float | None = None
+    ) -> dict[str, KafkaError | None]:
+        """Delete what a group without members has in topics. It then begins where `share.auto.offset.reset` says. Raises
+        `KafkaError` for the whole group, such as GROUP_ID_NOT_FOUND.
+        """
+        return self._wait(self._client.delete_share_group_offsets(group_id, topics, timeout_ms=timeout_ms))
+
+    def describe_streams_groups(
+        self, group_ids: Iterable[str], *, timeout_ms: float | None = None
+    ) -> dict[str, StreamsGroupDescription | KafkaError]:
+        """Describe streams groups. The result of a missing group, or of another type, is GROUP_ID_NOT_FOUND."""
+        return self._wait(self._client.describe_streams_groups(group_ids, timeout_ms=timeout_ms))
 
     def list_transactions(
         self,

@@ -127,3 +127,16 @@ class OffLoop:
 def off_loop(listener: Any) -> Any:
     """Return the listener to pass to the asynchronous consumer."""
     return None if listener is None else OffLoop(listener)
+
+
+def call_off_loop(callback: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    """Return the callback to pass to the asynchronous consumer: it runs in a worker thread, and can use the blocking one."""
+    if callback is None:
+        return None
+
+    async def call(*args: Any) -> None:
+        result = await asyncio.to_thread(callback, *args)
+        if inspect.isawaitable(result):
+            await result
+
+    return call

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from starlette.responses import Response
 
@@ -15,9 +16,7 @@ from barnabas.client.admin.users import ScramMechanism, ScramUpsertion
 from barnabas.client.cluster import Cluster
 from barnabas.console.changes import planned, show_plan
 from barnabas.console.errors import RefusedError
-from barnabas.console.formats import query
 from barnabas.console.forms import checked
-from barnabas.console.listing import page_of
 from barnabas.console.live import Question
 from barnabas.console.visit import Visit
 from barnabas.declared.yaml_nodes import DocumentError
@@ -29,12 +28,33 @@ from barnabas.operations.proposal import Proposal
 from barnabas.operations.user_changes import propose_credential, propose_credential_deletion, propose_quotas
 from barnabas.security import acl_text
 from barnabas.security.acl import AclEntry, AclPermissionType, PatternType, ResourceType
-from barnabas.security.acl_audit import audit, finding_text
+from barnabas.security.acl_audit import Finding, audit, finding_text
 from barnabas.wire.errors import KafkaError
 
 E = TypeVar("E", bound=Enum)
 
 ACCESS: Question[Access] = Question("access", look_at_access, 15)
+
+
+class _Audited(NamedTuple):
+    """What is known about access, and the findings of the audit with their texts, made once for all visits."""
+
+    access: Access
+    findings: list[tuple[Finding, str]]
+
+
+async def _audited(cluster: Cluster) -> _Audited:
+    found = await look_at_access(cluster)
+    if isinstance(entries := found.acls, Unknown):
+        return _Audited(found, [])
+
+    def findings() -> list[tuple[Finding, str]]:
+        return [(each, finding_text(each)) for each in audit(entries, found.topics, found.groups)]
+
+    return _Audited(found, await asyncio.to_thread(findings))
+
+
+AUDITED: Question[_Audited] = Question("audited access", _audited, 30)
 TABS = ("acls", "users", "quotas", "tokens", "audit", "test")
 OPERATIONS = ("READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "DESCRIBE_CONFIGS", "ALTER_CONFIGS", "ALL")
 EXAMPLE = (
@@ -46,10 +66,10 @@ async def access(visit: Visit) -> Response:
     tab = visit.query("tab", "acls")
     if tab not in TABS:
         raise RefusedError(404, "there is no such page")
-    answer = await visit.ask(ACCESS)
-    found = answer.value
+    audited = (await visit.ask(AUDITED)).value if tab == "audit" else None
+    found = (await visit.ask(ACCESS)).value if tab != "audit" else None if audited is None else audited.access
     principal, resource, by = visit.query("principal"), visit.query("resource"), visit.query("by", "principal")
-    entries = [] if found is None or isinstance(found.acls, Unknown) else found.acls
+    entries = found.acls if found is not None and tab == "acls" and not isinstance(found.acls, Unknown) else []
     rows = [
         each
         for each in entries
@@ -58,19 +78,15 @@ async def access(visit: Visit) -> Response:
     ]
     if by == "principal":
         rows.sort(key=lambda each: (each.principal, acl_text.entry_order(each)))
-    together = list(grouped(rows).items())
-    page = page_of(together, visit.number("page", 1, least=1))
     given = {"tab": tab, "principal": principal, "resource": resource, "by": by}
     values = {
         "tab": tab,
         "tabs": TABS,
         "found": found,
-        "page": page,
+        "page": visit.listed(_rows(found, tab, rows) if audited is None else audited.findings),
         "given": given,
-        "page_link": lambda number: query(**given, page=number),
         "resource_text": acl_text.resource_text,
         "entity_text": entity_text,
-        "audit": _audit(found) if tab == "audit" else [],
         "operations": OPERATIONS,
         "types": [each.name.lower() for each in ResourceType if each.value > 1 and each.name != "USER"],
         "command": visit.entry.command(
@@ -81,10 +97,20 @@ async def access(visit: Visit) -> Response:
     return visit.page("access.html", "Access", values, nav="access")
 
 
-def _audit(found: Access | None) -> list[Any]:
-    if found is None or isinstance(found.acls, Unknown):
-        return []
-    return [(each, finding_text(each)) for each in audit(found.acls, found.topics, found.groups)]
+def _rows(found: Access | None, tab: str, entries: list[AclEntry]) -> Sequence[Any]:
+    """Return the rows of a tab; none if they are not known."""
+    if tab == "acls":
+        return list(grouped(entries).items())
+    if found is None:
+        return ()
+    match tab:
+        case "users" if not isinstance(found.users, Unknown):
+            return sorted(found.users.items())
+        case "quotas" if not isinstance(found.quotas, Unknown):
+            return [(entity, key, value) for entity, values in found.quotas.items() for key, value in values.items()]
+        case "tokens" if not isinstance(found.tokens, Unknown):
+            return found.tokens
+    return ()
 
 
 def _test(visit: Visit, found: Access | None, tab: str) -> dict[str, Any]:
@@ -164,25 +190,34 @@ def _choice(kind: type[E], form: Mapping[str, str], name: str, default: str) -> 
     return kind[text.upper()]
 
 
-def _options(entry: AclEntry, operations: list[str], *, is_new: bool) -> list[str]:
-    words = [word for each in operations for word in ("--operation", each.lower())]
-    words += ["--resource", acl_text.resource_text(entry.resource_type, entry.resource_name)]
-    if entry.pattern_type is PatternType.PREFIXED:
-        words += ["--prefixed"] if is_new else ["--pattern", "prefixed"]
-    return words + (["--host", entry.host] if entry.host != "*" else [])
+def _creation_command(visit: Visit, entries: list[AclEntry]) -> str:
+    first = entries[0]
+    verb = "--allow" if first.permission is AclPermissionType.ALLOW else "--deny"
+    words = ["acls", "create", verb, first.principal]
+    words += [word for each in entries for word in ("--operation", each.operation.name.lower())]
+    words += ["--resource", acl_text.resource_text(first.resource_type, first.resource_name)]
+    words += ["--prefixed"] if first.pattern_type is PatternType.PREFIXED else []
+    return visit.entry.command(*words, *(["--host", first.host] if first.host != "*" else []))
+
+
+def _deletion_command(visit: Visit, entry: AclEntry) -> str:
+    """Return the command for this entry and no other: it leaves out nothing, because that selects more."""
+    return visit.entry.command(
+        *("acls", "delete", "--principal", entry.principal, "--permission", entry.permission.name.lower()),
+        *("--operation", entry.operation.name.lower()),
+        *("--resource", acl_text.resource_text(entry.resource_type, entry.resource_name)),
+        *("--pattern", entry.pattern_type.name.lower(), "--host", entry.host),
+    )
 
 
 async def create_acl(visit: Visit, form: Mapping[str, str]) -> Response:
     visit.require_changes()
     entries = _entries(form)
-    verb = "--allow" if entries[0].permission is AclPermissionType.ALLOW else "--deny"
-    words = ["acls", "create", verb, entries[0].principal]
-    words += _options(entries[0], [each.operation.name for each in entries], is_new=True)
     proposal = await visit.now(partial(propose_acl_creation, entries=entries))
     plan = planned(
         "Create ACLs",
         proposal,
-        command=visit.entry.command(*words),
+        command=_creation_command(visit, entries),
         back=f"{visit.base}/access",
         nav="access",
         item=acl_text.entry_text,
@@ -193,8 +228,6 @@ async def create_acl(visit: Visit, form: Mapping[str, str]) -> Response:
 async def delete_acl(visit: Visit, form: Mapping[str, str]) -> Response:
     visit.require_changes()
     entries = _entries(form)
-    words = ["acls", "delete", "--principal", entries[0].principal, "--permission", entries[0].permission.name.lower()]
-    words += _options(entries[0], [each.operation.name for each in entries][:1], is_new=False)
 
     async def propose(cluster: Cluster) -> Proposal[AclEntry, list[AclEntry] | KafkaError]:
         return propose_acl_deletion(cluster, entries)
@@ -202,7 +235,7 @@ async def delete_acl(visit: Visit, form: Mapping[str, str]) -> Response:
     plan = planned(
         "Delete ACLs",
         await visit.now(propose),
-        command=visit.entry.command(*words),
+        command=" && ".join(_deletion_command(visit, each) for each in entries),
         back=f"{visit.base}/access",
         nav="access",
         name=entries[0].principal,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import NamedTuple
 
 from starlette.responses import Response
 
+from barnabas.client.cluster import Cluster
 from barnabas.console.errors import RefusedError
 from barnabas.console.live import Question
 from barnabas.console.visit import Visit
@@ -38,19 +40,34 @@ async def broker(visit: Visit) -> Response:
     load = next((each for each in answer.value.loads if each.broker_id == broker_id), None) if answer.value else None
     if answer.value is not None and load is None:
         raise RefusedError(404, "there is no such broker")
-    stop = await visit.ask(Question(f"safe to stop:{broker_id}", partial(judge_stop, broker_id=broker_id), 10))
+    stop = await visit.ask(Question(f"safe to stop:{broker_id}", partial(_judged, broker_id=broker_id), 10))
     dirs = await visit.ask(Question(f"log dirs:{broker_id}", partial(look_at_log_dirs, broker_id=broker_id), 15))
     values = {
         "broker_id": broker_id,
         "load": load,
         "found": answer.value,
         "stop": stop.value,
-        "reasons": [] if stop.value is None else reasons(stop.value, _MAX_TOPICS),
-        "affected": [] if stop.value is None else stop.value.affected[:_MAX_AFFECTED],
         "dirs": dirs.value,
         "command": visit.entry.command("cluster", "safe-to-stop", text),
     }
     return visit.page("broker.html", f"Broker {broker_id}", values, nav="brokers")
+
+
+class _Judged(NamedTuple):
+    """Whether a broker can be stopped, in words."""
+
+    is_safe: bool
+    reasons: list[str]
+    warnings: list[str]
+    affected: list[str]
+    affected_count: int
+
+
+async def _judged(cluster: Cluster, broker_id: int) -> _Judged:
+    """Ask, and put it into words once for all visits: there may be very many partitions."""
+    found = await judge_stop(cluster, broker_id)
+    shown = [str(each) for each in found.affected[:_MAX_AFFECTED]]
+    return _Judged(found.is_safe, list(reasons(found, _MAX_TOPICS)), list(found.warnings), shown, len(found.affected))
 
 
 async def quorum(visit: Visit) -> Response:

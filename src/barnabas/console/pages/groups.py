@@ -7,19 +7,22 @@ from functools import partial
 
 from starlette.responses import Response
 
+from barnabas.client.admin.streams_groups import StreamsGroupDescription, StreamsGroups
+from barnabas.client.cluster import Cluster
 from barnabas.console.changes import planned, show_plan
 from barnabas.console.errors import RefusedError
 from barnabas.console.formats import query
-from barnabas.console.forms import checked
-from barnabas.console.listing import page_of
+from barnabas.console.forms import checked, parse_number
 from barnabas.console.live import Question
 from barnabas.console.visit import Visit
 from barnabas.metadata.as_of import parse_as_of
+from barnabas.operations.groups.any_type import SHARE_TYPE, STREAMS_TYPE
 from barnabas.operations.groups.deletion import propose_group_deletion
 from barnabas.operations.groups.reset_plan import Reset, Rule
 from barnabas.operations.groups.resets import propose_reset
 from barnabas.operations.groups.summaries import GroupSummaries, GroupSummary, look_at_groups, with_history
 from barnabas.operations.partitions import parse_selection
+from barnabas.wire.errors import KafkaError
 
 _SORTS = {
     "name": lambda each: each.listing.group_id,
@@ -55,7 +58,7 @@ async def groups(visit: Visit) -> Response:
     if key is None:
         raise RefusedError(400, f"groups cannot be sorted by {sort}")
     rows.sort(key=key, reverse=sort.startswith("-"))
-    page = page_of(rows, visit.number("page", 1, least=1))
+    page = visit.listed(rows)
     given = {"q": text, "type": kind}
     shown = [each.listing.group_id for each in page.rows]
     trends = {} if answer.value is None else {group_id: answer.value.trend(group_id) for group_id in shown}
@@ -67,7 +70,6 @@ async def groups(visit: Visit) -> Response:
         "sort": sort,
         "given": given,
         "sort_link": lambda name: query(**given, sort=name),
-        "page_link": lambda number: query(**given, sort=sort, page=number),
     }
     return visit.page("groups.html", "Groups", values, nav="groups")
 
@@ -76,18 +78,26 @@ async def group(visit: Visit) -> Response:
     group_id = visit.query("id")
     answer = await visit.ask(_question(group_id))
     found = None if answer.value is None else answer.value.groups.get(group_id)
+    positions = visit.listed([] if found is None else found.positions)
     trends = {}
-    if answer.value is not None and found is not None:
+    if answer.value is not None:
         history = answer.value.history
         trends = {
             (each.topic, each.partition): history.trend((group_id, each.topic, each.partition))
-            for each in found.positions
+            for each in positions.rows
         }
+    streams = None
+    if found is not None and found.listing.type == STREAMS_TYPE:
+        asked = await visit.ask(Question(f"streams group:{group_id}", partial(_topology, group_id=group_id), 5))
+        streams = asked.value
     values = {
         "group_id": group_id,
         "found": found,
+        "is_shared": found is not None and found.listing.type == SHARE_TYPE,
+        "streams": streams,
         "is_missing": answer.value is not None and found is None,
         "trend": None if answer.value is None or found is None else answer.value.trend(group_id),
+        "positions": positions,
         "trends": trends,
         "rules": _RULES,
         "here": f"{visit.base}/group{query(id=group_id)}",
@@ -96,6 +106,11 @@ async def group(visit: Visit) -> Response:
     return visit.page(
         "group.html", f"Group {group_id}", values, nav="groups", status=404 if values["is_missing"] else 200
     )
+
+
+async def _topology(cluster: Cluster, group_id: str) -> StreamsGroupDescription | None:
+    found = (await StreamsGroups(cluster).describe_streams_groups([group_id]))[group_id]
+    return None if isinstance(found, KafkaError) else found
 
 
 async def reset(visit: Visit, form: Mapping[str, str]) -> Response:
@@ -111,7 +126,7 @@ async def reset(visit: Visit, form: Mapping[str, str]) -> Response:
                 raise ValueError(f"{text!r} is not a time")
             value = found.timestamp_ms
         elif rule in ("offset", "shift"):
-            value = int(text)
+            value = parse_number(text, "the offset" if rule == "offset" else "the number of records")
         selections = [parse_selection(line.strip()) for line in form.get("topics", "").splitlines() if line.strip()]
     words = [
         "groups",

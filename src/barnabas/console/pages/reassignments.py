@@ -2,50 +2,49 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from functools import partial
+from itertools import islice
+from typing import NamedTuple
 
 from starlette.responses import Response
 
 from barnabas.client.cluster import Cluster
+from barnabas.client.reassignment_plan import Load
 from barnabas.console.changes import planned, show_plan
-from barnabas.console.errors import EXPECTED, problem_of
-from barnabas.console.forms import checked, whole_number
+from barnabas.console.forms import checked, parse_number, whole_number
 from barnabas.console.live import Question
 from barnabas.console.visit import Visit
-from barnabas.operations.partitions import Key, parse_selection
+from barnabas.operations.partitions import Key, Selection, parse_selection
 from barnabas.operations.proposal import Proposal
 from barnabas.operations.quantities import parse_bytes
 from barnabas.operations.reassignments.looking import Moving, look_at_reassignments, with_rates
-from barnabas.operations.reassignments.plan import Goal, PlannedMoves, plan_moves
+from barnabas.operations.reassignments.plan import Goal, plan_moves
 from barnabas.operations.reassignments.proposals import propose_cancel, propose_moves, propose_throttle
 from barnabas.wire.errors import KafkaError
 
 MOVING: Question[Moving] = Question("reassignments", look_at_reassignments, 3, combine=with_rates)
-_MAX_ROWS = 1_000
+_MAX_MOVES = 2_000
 
 
 async def reassignments(visit: Visit) -> Response:
     answer = await visit.ask(MOVING)
-    made: PlannedMoves | None = None
+    made: _Planned | None = None
     problem: str | None = None
     if visit.query("goal"):
         try:
             goal, topics = _goal(visit.request.query_params)
-            made = await visit.now(
-                partial(plan_moves, selections=[parse_selection(each) for each in topics], goal=goal)
-            )
+            selections = [parse_selection(each) for each in topics]
+            ask = partial(_planned, selections=selections, goal=goal)
+            planned = await visit.once(Question(f"moves:{goal}:{topics}", ask, 60))
+            made, problem = None if planned.problem else planned.value, planned.problem
         except ValueError as error:
             problem = str(error)
-        except EXPECTED as error:
-            problem = problem_of(error)
-    rows = [] if answer.value is None else list(answer.value.progress.items())[:_MAX_ROWS]
     values = {
         "found": answer.value,
-        "rows": rows,
+        "page": visit.listed([] if answer.value is None else answer.value.progress.items()),
         "made": made,
-        "moves": [] if made is None else list(made.plan.targets.items())[:_MAX_ROWS],
-        "loads": {} if made is None else made.plan.loads(made.racks),
         "problem": problem,
         "given": {name: visit.query(name) for name in ("goal", "brokers", "factor", "topics")},
         "command": visit.entry.command("reassign", "plan", "--rebalance"),
@@ -53,15 +52,39 @@ async def reassignments(visit: Visit) -> Response:
     return visit.page("reassignments.html", "Reassignments", values, nav="reassignments")
 
 
+class _Planned(NamedTuple):
+    """What a page shows of planned moves, made once for all visits."""
+
+    warnings: tuple[str, ...]
+    total: int
+    moves: list[tuple[Key, tuple[int, ...], tuple[int, ...], int | None]]
+    """The first ones: partition, replicas now and then, and bytes to copy."""
+    loads: dict[int, Load]
+
+
+async def _planned(cluster: Cluster, selections: list[Selection], goal: Goal) -> _Planned:
+    found = await plan_moves(cluster, selections, goal)
+
+    def in_words() -> _Planned:
+        plan = found.plan
+        moves = [
+            (key, tuple(plan.current[key]), tuple(replicas), plan.bytes_to_copy(key))
+            for key, replicas in islice(plan.targets.items(), _MAX_MOVES)
+        ]
+        return _Planned(found.warnings, len(plan.targets), moves, dict(plan.loads(found.racks)))
+
+    return await asyncio.to_thread(in_words)
+
+
 def _goal(given: Mapping[str, str]) -> tuple[Goal, list[str]]:
     """Return the goal of a form and its topics. Raises ValueError."""
-    brokers = tuple(int(word) for word in given.get("brokers", "").replace(",", " ").split())
+    brokers = tuple(parse_number(word, "a broker") for word in given.get("brokers", "").replace(",", " ").split())
     kind, factor = given.get("goal", ""), given.get("factor", "").strip()
     goals = {
         "rebalance": Goal(rebalance=True),
         "add": Goal(add=brokers),
         "drain": Goal(drain=brokers),
-        "factor": Goal(replication_factor=int(factor) if factor else None),
+        "factor": Goal(replication_factor=parse_number(factor, "the replication factor") if factor else None),
     }
     if kind not in goals:
         raise ValueError("there is no such goal")
@@ -127,7 +150,7 @@ async def throttle(visit: Visit, form: Mapping[str, str]) -> Response:
     visit.require_changes()
     text = form.get("rate", "").strip()
     with checked():
-        rate = parse_bytes(text) if text and not form.get("clear") else None
+        rate = None if form.get("clear") else parse_bytes(text)
     proposal = await visit.now(partial(propose_throttle, rate=rate))
     words = ("--clear",) if rate is None else ("--rate", text)
     plan = planned(

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import base64
 import json
+import shlex
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from typing import Any
 
 from starlette.responses import Response, StreamingResponse
 
+from barnabas.batches import Headers
 from barnabas.client.cluster import Cluster
 from barnabas.client.records import TopicPartition
 from barnabas.console.changes import planned, show_plan
 from barnabas.console.errors import EXPECTED, RefusedError, problem_of
 from barnabas.console.formats import query
-from barnabas.console.forms import checked, whole_number
+from barnabas.console.forms import MAX_INT32, checked, whole_number
 from barnabas.console.live import Question
 from barnabas.console.visit import Visit
 from barnabas.metadata.as_of import parse_as_of
@@ -36,10 +38,18 @@ from barnabas.operations.records.producing import propose_record
 from barnabas.operations.topics.changes import partition_count
 
 FORMS_OF_VALUES = ("json", "text", "hex")
-MAX_COUNT = 500
+MAX_COUNT = 200
 MAX_DOWNLOADED = 10_000
 MAX_SEARCHES = 4
 _MAX_SHOWN_BYTES = 20_000
+"""Of one key or value, if it is alone on its page."""
+_MAX_PAGE_CHARACTERS = 60_000
+"""Of all values on a page; as many again of keys and headers."""
+_MIN_CHARACTERS = 200
+_MAX_HEADERS = 5
+"""Of a record that is not alone on its page."""
+_SOUGHT = ("key", "value", "header", "where", "partition", "time", "count")
+_MAX_TYPED = 2_000
 _MAX_INDENTED = 5
 """So few records are shown with indented JSON."""
 _searches = 0
@@ -50,7 +60,7 @@ class _Asked:
 
     def __init__(self, visit: Visit) -> None:
         self.topic = visit.path("topic")
-        self.partition = visit.number("partition", 0) if visit.query("partition") else None
+        self.partition = visit.number("partition", 0, most=MAX_INT32) if visit.query("partition") else None
         self.count = visit.number("count", 50, least=1, most=MAX_COUNT)
         self.form = visit.query("form", "json")
         if self.form not in FORMS_OF_VALUES:
@@ -106,7 +116,9 @@ async def records(visit: Visit) -> Response:
         "asked": asked,
         "found": found,
         "partitions": partitions,
-        "rows": [_row(each, asked.form, ends, is_alone=len(shown) <= _MAX_INDENTED) for each in ordered],
+        "rows": [_row(each, asked.form, ends, len(shown)) for each in ordered],
+        "max_count": MAX_COUNT,
+        "sought": {name: visit.query(f"find_{name}") for name in _SOUGHT},
         "is_tail": asked.begin == Begin(),
         "forms": FORMS_OF_VALUES,
         "here": here,
@@ -118,38 +130,55 @@ async def records(visit: Visit) -> Response:
     return visit.page("records.html", f"Records of {asked.topic}", values, nav="topics")
 
 
-def _row(
-    record: SeenRecord, form: str, ends: Mapping[tuple[int, int], str], *, is_alone: bool = False
-) -> dict[str, Any]:
+def _row(record: SeenRecord, form: str, ends: Mapping[tuple[int, int], str], count: int = 1) -> dict[str, Any]:
+    """Return a record as a page shows it. The more records there are, the less is shown of each."""
+    most = min(max(_MAX_PAGE_CHARACTERS // max(count, 1), _MIN_CHARACTERS), _MAX_SHOWN_BYTES)
+    is_indented = count <= _MAX_INDENTED
     decoded = None if form == "hex" else record.decoded
-    key, value = _text(record.key, form), _text(record.value, form, is_alone=is_alone)
-    if decoded is not None:
-        key, value = decoded.key_data, _decoded(decoded.value_data, is_alone=is_alone)
+    if decoded is None:
+        key, value = _text(record.key, form), _text(record.value, form, is_indented=is_indented)
+    else:
+        key, value = decoded.key_data, _decoded(decoded.value_data, is_indented=is_indented)
+    headers = record.headers if count <= 1 else record.headers[:_MAX_HEADERS]
+    shown = [(name, _text(data, "text")) for name, data in headers]
+    each = most if count <= 1 else most // _MAX_HEADERS
+    size = len(record.key or b"") + len(record.value or b"")
     return {
         "record": record,
-        "key": key,
-        "value": value,
+        "key": _cut(key, most),
+        "value": _cut(value, most),
         "type": None if decoded is None else decoded.type,
-        "size": len(record.key or b"") + len(record.value or b""),
-        "is_cut": len(record.value or b"") > _MAX_SHOWN_BYTES,
-        "headers": [(key, _text(value, "text")) for key, value in record.headers],
+        "size": size,
+        "is_cut": any(len(text or "") > most for text in (key, value)),
+        "is_long": len(record.value or b"") > _MAX_SHOWN_BYTES,
+        "headers": [(_cut(name, each), _cut(text, each)) for name, text in shown],
+        "more_headers": len(record.headers) - len(headers),
         "transaction": ends.get((record.partition, record.offset)),
     }
 
 
-def _text(data: bytes | None, form: str, *, is_alone: bool = False) -> str | None:
+def _cut(text: str | None, most: int) -> str | None:
+    """Return the beginning of a text.
+
+    >>> _cut("orders", 3), _cut("orders", 6)
+    ('ord…', 'orders')
+    """
+    return text if text is None or len(text) <= most else f"{text[:most]}…"
+
+
+def _text(data: bytes | None, form: str, *, is_indented: bool = False) -> str | None:
     if data is None:
         return None
     found = show(data[:_MAX_SHOWN_BYTES], form)
     if isinstance(found, dict) and set(found) == {"base64"} and form != "json":
         return data[:_MAX_SHOWN_BYTES].hex(" ")
     if form == "json" and isinstance(found, dict | list):
-        return json.dumps(found, indent=2 if is_alone else None, ensure_ascii=False)
+        return json.dumps(found, indent=2 if is_indented else None, ensure_ascii=False)
     return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
 
 
-def _decoded(text: str | None, *, is_alone: bool) -> str | None:
-    return text if text is None or not is_alone else json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+def _decoded(text: str | None, *, is_indented: bool) -> str | None:
+    return text if text is None or not is_indented else json.dumps(json.loads(text), indent=2, ensure_ascii=False)
 
 
 # --- downloads
@@ -170,16 +199,23 @@ def _document(record: SeenRecord) -> dict[str, Any]:
         "partition": record.partition,
         "offset": record.offset,
         "timestamp": record.timestamp,
-        "key": show(record.key, "text"),
-        "value": show(record.value, "text"),
-        "headers": [{"key": key, "value": show(value, "text")} for key, value in record.headers],
+        **_content(record.key, record.value, record.headers),
         "control": record.control,
+    }
+
+
+def _content(key: bytes | None, value: bytes | None, headers: Headers) -> dict[str, Any]:
+    """Return what a client has written, as `records produce --format json` takes it."""
+    return {
+        "key": show(key, "text"),
+        "value": show(value, "text"),
+        "headers": [{"key": name, "value": show(data, "text")} for name, data in headers],
     }
 
 
 async def value(visit: Visit) -> Response:
     """Send the bytes of one value."""
-    key = TopicPartition(visit.path("topic"), visit.number("partition", 0))
+    key = TopicPartition(visit.path("topic"), visit.number("partition", 0, most=MAX_INT32))
     offset = visit.number("offset", 0)
     page = await visit.now(lambda cluster: read_page(cluster, key, offset, max_records=1))
     found = next((each for each in page.records if each.offset == offset), None)
@@ -233,7 +269,7 @@ async def _searching(visit: Visit, asked: _Asked, wanted: Filter, limits: Search
     try:
         rows = visit.templates.get_template("record_rows.html")
         async for step in visit.link.stream(partial(_steps, asked=asked, wanted=wanted, limits=limits)):
-            shown = [_row(each, asked.form, {}) for each in step.found]
+            shown = [_row(each, asked.form, {}, asked.count) for each in step.found]
             html = rows.render(rows=shown, here=f"{visit.base}/topics/{asked.topic}/records") if shown else ""
             document = {
                 "html": html,
@@ -274,12 +310,21 @@ async def produce(visit: Visit, form: Mapping[str, str]) -> Response:
     plan = planned(
         f"Produce to {topic}",
         proposal,
-        command=visit.entry.command("records", "produce", topic),
+        command=_command(visit, topic, {**_content(key, given, headers), "partition": partition}),
         back=f"{visit.base}/topics/{topic}/records",
         nav="topics",
         detail=lambda _, result: f"offset {result.offset}",
     )
     return show_plan(visit, plan)
+
+
+def _command(visit: Visit, topic: str, record: dict[str, Any]) -> str:
+    """Return the command that writes the record; it reads a file if the record is too long to be typed."""
+    produce = visit.entry.command("records", "produce", topic, "--format", "json")
+    line = json.dumps({name: each for name, each in record.items() if each not in (None, []) or name == "value"})
+    if len(line) > _MAX_TYPED:
+        return f"{produce} < record.json"
+    return f"{shlex.join(('printf', '%s', line))} | {produce}"
 
 
 def _given(text: str, encoding: str) -> bytes:

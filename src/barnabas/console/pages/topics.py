@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -14,10 +15,10 @@ from barnabas.client.admin.topics import NewTopic
 from barnabas.console.changes import planned, show_plan
 from barnabas.console.errors import RefusedError
 from barnabas.console.formats import query
-from barnabas.console.forms import whole_number
-from barnabas.console.listing import page_of
+from barnabas.console.forms import MAX_INT16, MAX_INT64, whole_number
 from barnabas.console.live import Question
 from barnabas.console.visit import Visit
+from barnabas.console.who import who_of
 from barnabas.operations.configs.alterations import propose_alteration, propose_rollback
 from barnabas.operations.configs.diff import default_of
 from barnabas.operations.configs.history import config_history
@@ -61,7 +62,7 @@ async def topics(visit: Visit) -> Response:
         raise RefusedError(400, f"topics cannot be sorted by {sort}")
     if sort != "name":
         rows.sort(key=key, reverse=sort.startswith("-"))
-    page = page_of(rows, visit.number("page", 1, least=1))
+    page = visit.listed(rows)
     written = await visit.ask(_last_writes(page.rows)) if page.rows else None
     given = {"q": text, "status": status, "internal": "1" if has_internal else ""}
     values = {
@@ -72,10 +73,8 @@ async def topics(visit: Visit) -> Response:
         "sort": sort,
         "given": given,
         "sort_link": lambda name: query(**given, sort=name),
-        "page_link": lambda number: query(**given, sort=sort, page=number),
         "statuses": ("offline", "under-replicated", "unused"),
         "now_ms": time.time() * 1000,
-        "command": visit.entry.command("topics", "create", "NAME", "--partitions", "3"),
     }
     return visit.page("topics.html", "Topics", values, nav="topics")
 
@@ -91,7 +90,12 @@ async def create(visit: Visit, form: Mapping[str, str]) -> Response:
     visit.require_changes()
     name = form.get("topic", "").strip()
     configs = _pairs(form.get("configs", ""))
-    new = NewTopic(name, whole_number(form, "partitions"), whole_number(form, "replication_factor"), configs=configs)
+    new = NewTopic(
+        name,
+        whole_number(form, "partitions"),
+        whole_number(form, "replication_factor", most=MAX_INT16),
+        configs=configs,
+    )
     proposal = await visit.now(partial(propose_creation, new=[new], if_not_exists=False))
     words = ["topics", "create", name]
     words += [] if new.partitions is None else ["--partitions", str(new.partitions)]
@@ -120,10 +124,10 @@ async def topic(visit: Visit) -> Response:
     if tab not in ("partitions", "settings", "groups", "acls", "changes"):
         raise RefusedError(404, "there is no such page")
     answer = await visit.ask(Question(f"topic:{name}", partial(look_at_topic, name=name), 5))
-    history = None
+    history = trails = None
     if tab == "settings" and visit.query("history") == "1":
         ask = partial(config_history, resource=ConfigResource.topic(name), max_events=_MAX_EVENTS)
-        history = await visit.ask(Question(f"history of topic:{name}", ask, 30))
+        history, trails = await visit.ask(Question(f"history of topic:{name}", ask, 30)), await who_of(visit)
     found = answer.value
     entries: list[tuple[Any, str | None]] = []
     if found is not None and not isinstance(found.config, KafkaError):
@@ -138,6 +142,7 @@ async def topic(visit: Visit) -> Response:
         "found": found,
         "entries": entries,
         "history": history,
+        "trails": trails,
         "now_ms": time.time() * 1000,
         "own_source": ConfigResource.topic(name).own_source,
         "here": f"{visit.base}/topics/{name}",
@@ -153,11 +158,21 @@ def _partition_plan(visit: Visit, present: int | None) -> PartitionCount | str |
         return None
     try:
         sizes = [parse_bytes(text) if (text := visit.query(key)) else None for key in ("producer", "consumer")]
-        growth = float(visit.query("growth") or 1)
+        growth = _growth(visit.query("growth"))
         load = Load(parse_bytes(visit.query("throughput")), sizes[0], sizes[1], growth=growth)
         return plan_partitions(load, present)
     except ValueError as error:
         return str(error)
+
+
+def _growth(text: str) -> float:
+    try:
+        growth = float(text or 1)
+    except ValueError:
+        growth = 0
+    if not 0 < growth < math.inf:
+        raise ValueError(f"the growth factor must be a number above 0, not {text!r}")
+    return growth
 
 
 # --- changes of one topic
@@ -238,7 +253,7 @@ async def change_config(visit: Visit, form: Mapping[str, str]) -> Response:
 async def roll_back(visit: Visit, form: Mapping[str, str]) -> Response:
     """Restore the settings that a topic had before an offset of the metadata log."""
     visit.require_changes()
-    name, offset = visit.path("topic"), whole_number(form, "offset")
+    name, offset = visit.path("topic"), whole_number(form, "offset", most=MAX_INT64)
     if offset is None:
         raise RefusedError(400, "the offset is missing")
     proposal = await visit.now(partial(propose_rollback, resource=ConfigResource.topic(name), offset=offset))

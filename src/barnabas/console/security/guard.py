@@ -34,7 +34,6 @@ CONTENT_SECURITY_POLICY = "; ".join(
     )
 )
 _HEADERS = {
-    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     # Not `no-referrer`: browsers would send `Origin: null` with forms.
@@ -64,6 +63,8 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers[name] = value
+                # The report has a policy of its own, which is stricter in other ways.
+                headers.setdefault("Content-Security-Policy", CONTENT_SECURITY_POLICY)
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 

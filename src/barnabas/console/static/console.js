@@ -28,6 +28,7 @@ async function refresh() {
     return;
   }
   if (isBusy() || !getSelection().isCollapsed) {
+    askAgain();
     return;
   }
   asking = true;
@@ -43,6 +44,7 @@ async function refresh() {
       const opened = new Set([...live.querySelectorAll("details[open][id]")].map((each) => each.id));
       const focused = live.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
       live.replaceChildren(...fresh.childNodes);
+      live.dataset.shown = fresh.dataset.shown;
       for (const each of live.querySelectorAll("details[id]")) {
         if (opened.has(each.id)) {
           each.open = true;
@@ -60,12 +62,14 @@ async function refresh() {
         shown.replaceWith(at);
       }
       shownTimes();
+      labelled();
       follow(fresh.dataset.keys);
     }
   } catch {
     say("console not reachable", "bad");
   } finally {
     asking = false;
+    askAgain();
     if (again) {
       again = false;
       setTimeout(refresh, 200);
@@ -86,7 +90,7 @@ function start() {
   if (source !== null || !live.dataset.keys || document.hidden) {
     return;
   }
-  source = new EventSource(live.dataset.events + "?keys=" + encodeURIComponent(live.dataset.keys));
+  source = new EventSource(live.dataset.events + "?keys=" + encodeURIComponent(live.dataset.keys) + "&shown=" + live.dataset.shown);
   source.onopen = () => say("live", "good");
   source.onmessage = refresh;
   source.onerror = () => {
@@ -117,8 +121,18 @@ function stop() {
   }
 }
 
+// Progress is not an answer: no event tells of it.
+let soon = 0;
+function askAgain() {
+  clearTimeout(soon);
+  if (live.querySelector("[data-again]") !== null && !document.hidden) {
+    soon = setTimeout(refresh, 2000);
+  }
+}
+
 if (live !== null) {
   start();
+  askAgain();
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) {
       stop();
@@ -143,14 +157,38 @@ function shownTimes() {
 }
 shownTimes();
 
+// --- narrow screens: cells of cards have the names of their columns, and stay cells for those who cannot see them
+
+function labelled() {
+  for (const table of document.querySelectorAll("table.cards")) {
+    const names = [...table.querySelectorAll("thead th")].map((each) => each.textContent.trim());
+    table.setAttribute("role", "table");
+    table.dataset.labelled = "";
+    for (const group of table.querySelectorAll("thead, tbody")) {
+      group.setAttribute("role", "rowgroup");
+    }
+    for (const row of table.rows) {
+      row.setAttribute("role", "row");
+      [...row.cells].forEach((cell, at) => {
+        const isHead = cell.tagName === "TH";
+        cell.setAttribute("role", !isHead ? "cell" : cell.scope === "col" ? "columnheader" : "rowheader");
+        if (row.parentElement.tagName === "TBODY" && cell.colSpan === 1 && names[at]) {
+          cell.dataset.label = names[at];
+        }
+      });
+    }
+  }
+}
+labelled();
+
 // --- theme
 
 const themes = ["", "light", "dark"];
 const toggle = document.getElementById("theme");
 if (toggle !== null) {
-  const names = { "": "Auto", light: "Light", dark: "Dark" };
+  const names = { "": "auto", light: "light", dark: "dark" };
   const show = () => {
-    toggle.textContent = names[document.documentElement.dataset.theme];
+    toggle.textContent = "Theme: " + names[document.documentElement.dataset.theme];
   };
   toggle.hidden = false;
   show();
@@ -174,6 +212,16 @@ document.addEventListener("click", async (event) => {
     } catch {
       getSelection().selectAllChildren(document.getElementById(button.dataset.copy));
     }
+  }
+});
+
+// --- back to a form as it was filled in
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-back]");
+  if (link !== null && link.href === document.referrer) {
+    event.preventDefault();
+    history.back();
   }
 });
 
@@ -252,6 +300,17 @@ if (searching !== null) {
     results.querySelector("tbody").replaceChildren();
     results.hidden = true;
     const given = new URLSearchParams([...new FormData(searching)].filter((pair) => pair[1] !== ""));
+    // The search has an address too, that can be sent to somebody else.
+    const address = new URL(location.href);
+    for (const name of [...address.searchParams.keys()].filter((each) => each.startsWith("find_"))) {
+      address.searchParams.delete(name);
+    }
+    for (const [name, value] of given) {
+      if (name !== "form") {
+        address.searchParams.set("find_" + name, value);
+      }
+    }
+    history.replaceState(null, "", address);
     stream = new EventSource(searching.dataset.search + "?" + given);
     cancel.hidden = false;
     bar.hidden = false;
@@ -265,6 +324,7 @@ if (searching !== null) {
         const part = document.createElement("template");
         part.innerHTML = step.html;
         results.querySelector("tbody").append(part.content);
+        labelled();
         results.hidden = false;
       }
       const found = results.querySelectorAll("tbody tr").length;
@@ -277,4 +337,7 @@ if (searching !== null) {
     });
     stream.onerror = () => end(last + " The search was refused or interrupted.");
   });
+  if ("begin" in searching.dataset) {
+    searching.requestSubmit();
+  }
 }

@@ -6,36 +6,47 @@ ignored. Static members come first, sorted by instance id.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from barnabas.groups.assignors.specification import Assignment, AssignorError, GroupSpecification
 from barnabas.groups.hash_tables import HashTable, room_for, uuid_hash
+from barnabas.steps import Slices, stepwise
 from barnabas.wire import Uuid
 
 
-def assign(group: GroupSpecification) -> dict[str, Assignment]:
+def assign(group: GroupSpecification) -> Slices[dict[str, Assignment]]:
     if not group.members:
         return {}
     member_ids = sorted(group.members, key=lambda member_id: _sort_key(group.members[member_id].instance_id, member_id))
     topics: dict[Uuid, _Ranges] = {}
     if group.is_homogeneous:
         topic_ids = group.members[member_ids[0]].topic_ids
-        topics = {topic_id: _Ranges(_count(group, topic_id), len(member_ids)) for topic_id in topic_ids}
+        for some in stepwise(topic_ids):
+            topics |= {topic_id: _Ranges(_count(group, topic_id), len(member_ids)) for topic_id in some}
+            yield
     else:
         for member_id in member_ids:
-            for topic_id in group.members[member_id].topic_ids:
-                if topic_id not in topics:
-                    topics[topic_id] = _Ranges(_count(group, topic_id), 0)
-                topics[topic_id].member_count += 1
-    assignments: dict[str, Assignment] = {}
+            for some in stepwise(group.members[member_id].topic_ids):
+                yield
+                for topic_id in some:
+                    if topic_id not in topics:
+                        topics[topic_id] = _Ranges(_count(group, topic_id), 0)
+                    topics[topic_id].member_count += 1
+    assignments: dict[str, dict[Uuid, Sequence[int]]] = {}
     for member_id in member_ids:
         member = group.members[member_id]
-        topic_ids = list(topics) if group.is_homogeneous else member.topic_ids
-        ranges = {topic_id: topics[topic_id].take() for topic_id in topic_ids}
+        ranges: dict[Uuid, range] = {}
+        for some in stepwise(topics if group.is_homogeneous else member.topic_ids):
+            ranges |= ((topic_id, taken) for topic_id in some if (taken := topics[topic_id].take()))
+            yield
         size = len(topics) if group.is_homogeneous else member.subscription_size
-        order = HashTable(uuid_hash, room_for(size), (topic_id for topic_id in ranges if ranges[topic_id]))
-        assignments[member_id] = {topic_id: tuple(ranges[topic_id]) for topic_id in order}
-    return assignments
+        order = yield from HashTable(uuid_hash, room_for(size), ranges).in_order()
+        found = assignments[member_id] = {}
+        for some in stepwise(order):
+            found.update((topic_id, tuple(ranges[topic_id])) for topic_id in some)
+            yield
+    return dict(assignments)
 
 
 @dataclass(slots=True)

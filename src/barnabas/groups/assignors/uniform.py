@@ -9,47 +9,54 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from barnabas.groups.assignors import uniform_heterogeneous
-from barnabas.groups.assignors.drafts import Draft
+from barnabas.groups.assignors.drafts import Draft, finished
 from barnabas.groups.assignors.specification import Assignment, AssignorError, GroupSpecification
 from barnabas.groups.hash_tables import MIN_CAPACITY, HashTable, room_for, uuid_hash
+from barnabas.steps import ROWS_PER_STEP, Slices, stepwise
 from barnabas.wire import Uuid
 
 
-def assign(group: GroupSpecification) -> dict[str, Assignment]:
+def assign(group: GroupSpecification) -> Slices[dict[str, Assignment]]:
     if not group.members:
         return {}
     if not group.is_homogeneous:
-        return uniform_heterogeneous.assign(group)
+        return (yield from uniform_heterogeneous.assign(group))
     first = next(iter(group.members.values()))
     topic_ids = HashTable(uuid_hash, max(room_for(first.subscription_size), MIN_CAPACITY), first.topic_ids)
     if not len(topic_ids):
         return {}
-    unassigned = [
-        (topic_id, partition)
-        for topic_id in topic_ids
-        for partition in range(group.count(topic_id))
-        if not group.is_assigned(topic_id, partition)
-    ]
-    quotas = _Quotas(sum(group.count(topic_id) for topic_id in topic_ids), len(group.members))
+    order = yield from topic_ids.in_order()
+    partition_count = 0
+    unassigned: list[tuple[Uuid, int]] = []
+    for some in stepwise((topic_id, partition) for topic_id in order for partition in range(group.count(topic_id))):
+        partition_count += len(some)
+        unassigned += [each for each in some if not group.is_assigned(*each)]
+        yield
+    quotas = _Quotas(partition_count, len(group.members))
     drafts: dict[str, Draft] = {}
     unfilled: list[tuple[Draft, int]] = []
     for member_id, member in group.members.items():
+        yield
         draft = drafts[member_id] = Draft(member.assignment)
         room = quotas.largest
-        for topic_id in draft.topics():
+        for number, topic_id in enumerate((yield from draft.topics())):
+            if number % ROWS_PER_STEP == 0:
+                yield
             if topic_id not in topic_ids:
                 draft.remove_topic(topic_id)
                 continue
             kept = list(draft.partitions(topic_id))
-            for partition in kept[room:]:
-                draft.remove(topic_id, partition)
-                unassigned.append((topic_id, partition))
+            for some_kept in stepwise(kept[room:]):
+                yield
+                for partition in some_kept:
+                    draft.remove(topic_id, partition)
+                    unassigned.append((topic_id, partition))
             room -= min(room, len(kept))
         room = quotas.take(room)
         if room:
             unfilled.append((draft, room))
-    _fill(unfilled, unassigned)
-    return {member_id: draft.finish() for member_id, draft in drafts.items()}
+    yield from _fill(unfilled, unassigned)
+    return (yield from finished(drafts.items()))
 
 
 class _Quotas:
@@ -75,12 +82,15 @@ class _Quotas:
         return room
 
 
-def _fill(unfilled: Iterable[tuple[Draft, int]], unassigned: list[tuple[Uuid, int]]) -> None:
+def _fill(unfilled: Iterable[tuple[Draft, int]], unassigned: list[tuple[Uuid, int]]) -> Slices[None]:
     place = 0
     for draft, room in unfilled:
+        yield
         draft.touch()
-        for topic_id, partition in unassigned[place : place + room]:
-            draft.add(topic_id, partition)
+        for some in stepwise(unassigned[place : place + room]):
+            yield
+            for topic_id, partition in some:
+                draft.add(topic_id, partition)
         place += room
     if place < len(unassigned):
         raise AssignorError("Partitions were left unassigned")

@@ -10,23 +10,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from barnabas.groups.assignors.drafts import Draft
+from barnabas.groups.assignors.drafts import Draft, finished
 from barnabas.groups.assignors.specification import Assignment, GroupSpecification
 from barnabas.groups.hash_tables import HashTable, room_for, uuid_hash
+from barnabas.steps import ROWS_PER_STEP, Slices, mapped, stepwise
 from barnabas.wire import Uuid
 
 MAX_ROUNDS = 16  # each about halves the imbalance
 NOBODY = -1
 
 
-def assign(group: GroupSpecification) -> dict[str, Assignment]:
+def assign(group: GroupSpecification) -> Slices[dict[str, Assignment]]:
     work = _Work(group)
+    yield from work.find_subscribers()
     if not work.subscribers:
         return {}
-    work.keep_subscribed()
-    work.assign_unassigned()
-    work.balance()
-    return {member_id: draft.finish() for member_id, draft in zip(group.members, work.drafts, strict=True)}
+    yield from work.keep_subscribed()
+    yield from work.assign_unassigned()
+    yield from work.balance()
+    return (yield from finished(zip(group.members, work.drafts, strict=True)))
 
 
 class _Work:
@@ -35,21 +37,30 @@ class _Work:
     def __init__(self, group: GroupSpecification) -> None:
         self._group = group
         self._members = list(group.members.values())
-        self.drafts = [Draft(member.assignment) for member in self._members]
+        self.drafts: list[Draft] = []
         self.subscribers: dict[Uuid, list[int]] = {}
         self._counts: dict[Uuid, int] = {}
+        self._owners: dict[Uuid, list[int]] = {}
         self._sizes = [0] * len(self._members)
-        for number, member in enumerate(self._members):
-            for topic_id in member.topic_ids:
-                if topic_id not in self._counts:
-                    self._counts[topic_id] = group.count(topic_id)
-                self.subscribers.setdefault(topic_id, []).append(number)
-        self._owners = {topic_id: [NOBODY] * count for topic_id, count in self._counts.items()}
 
-    def keep_subscribed(self) -> None:
+    def find_subscribers(self) -> Slices[None]:
+        for number, member in enumerate(self._members):
+            self.drafts.append(Draft(member.assignment))
+            yield
+            for some in stepwise(member.topic_ids):
+                yield
+                for topic_id in some:
+                    if topic_id not in self._counts:
+                        count = self._counts[topic_id] = self._group.count(topic_id)
+                        self._owners[topic_id] = [NOBODY] * count
+                    self.subscribers.setdefault(topic_id, []).append(number)
+
+    def keep_subscribed(self) -> Slices[None]:
         for number, (member, draft) in enumerate(zip(self._members, self.drafts, strict=True)):
             subscribed = set(member.topic_ids)
-            for topic_id in draft.topics():
+            for place, topic_id in enumerate((yield from draft.topics())):
+                if place % ROWS_PER_STEP == 0:
+                    yield
                 if topic_id not in subscribed:
                     draft.remove_topic(topic_id)
                     continue
@@ -58,28 +69,35 @@ class _Work:
                     owners[partition] = number
                     self._sizes[number] += 1
 
-    def assign_unassigned(self) -> None:
-        unassigned = {
-            topic_id: [partition for partition, owner in enumerate(owners) if owner == NOBODY]
-            for topic_id, owners in self._owners.items()
-        }
-        for topic_id in self._sorted(topic_id for topic_id, partitions in unassigned.items() if partitions):
+    def assign_unassigned(self) -> Slices[None]:
+        unassigned: dict[Uuid, list[int]] = {}
+        for number, (topic_id, owners) in enumerate(self._owners.items()):
+            if number % ROWS_PER_STEP == 0:
+                yield
+            if free := [partition for partition, owner in enumerate(owners) if owner == NOBODY]:
+                unassigned[topic_id] = free
+        for topic_id in (yield from self._sorted(unassigned)):
+            yield
             balancer = _Balancer(self.subscribers[topic_id], self._sizes)
-            for partition in unassigned[topic_id]:
-                self._give(topic_id, partition, balancer.next_least_loaded())
+            for some in stepwise(unassigned[topic_id]):
+                yield
+                for partition in some:
+                    self._give(topic_id, partition, balancer.next_least_loaded())
 
-    def balance(self) -> None:
+    def balance(self) -> Slices[None]:
         """Balance one topic after the other, until a whole round moves nothing or `MAX_ROUNDS` are over."""
-        topic_ids = self._sorted(topic_id for topic_id, members in self.subscribers.items() if len(members) >= 2)
+        shared = [topic_id for topic_id, members in self.subscribers.items() if len(members) >= 2]
+        topic_ids = yield from self._sorted(shared)
         last_moved = None
         for _ in range(MAX_ROUNDS):
             for place, topic_id in enumerate(topic_ids):
+                yield
                 if place == last_moved:
                     return
-                if self._balance_topic(topic_id) or last_moved is None:
+                if (yield from self._balance_topic(topic_id)) or last_moved is None:
                     last_moved = place
 
-    def _balance_topic(self, topic_id: Uuid) -> int:
+    def _balance_topic(self, topic_id: Uuid) -> Slices[int]:
         """Move partitions of a topic from members with more to members with fewer. Returns how many moved."""
         members = self.subscribers[topic_id]
         sizes = [self._sizes[number] for number in members]
@@ -90,7 +108,9 @@ class _Work:
         by_owner = sorted(range(len(owners)), key=owners.__getitem__)
         to_give = {owner: list(partitions) for owner, partitions in groupby(by_owner, owners.__getitem__)}
         moved = 0
+        yield
         while not balancer.is_balanced:
+            yield
             giver = balancer.next_most_loaded()
             while giver is not None and not to_give.get(giver):
                 balancer.exclude_most_loaded()
@@ -116,7 +136,7 @@ class _Work:
         self._owners[topic_id][partition] = number
         self._sizes[number] += 1
 
-    def _sorted(self, topic_ids: Iterable[Uuid]) -> list[Uuid]:
+    def _sorted(self, topic_ids: Iterable[Uuid]) -> Slices[list[Uuid]]:
         """Sort topics: those with the most partitions per subscriber first."""
 
         def key(topic_id: Uuid) -> tuple[float, int, int, int]:
@@ -125,7 +145,9 @@ class _Work:
             low = int.from_bytes(topic_id[8:], signed=True)
             return -self._counts[topic_id] / subscribers, subscribers, high, low
 
-        return sorted(HashTable(uuid_hash, members=topic_ids), key=key)
+        order = yield from HashTable(uuid_hash, members=topic_ids).in_order()
+        keys = yield from mapped(key, order)
+        return [order[index] for index in sorted(range(len(order)), key=keys.__getitem__)]
 
 
 class _Balancer:

@@ -14,7 +14,6 @@ from typing import NamedTuple, TypeVar
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.server_config import ServerConfig
 from barnabas.groups.consumer_decision import Asker, Timer, TimerChange
-from barnabas.groups.consumer_group import MemberState
 from barnabas.groups.consumer_soft_state import Deadline, TimerKey
 from barnabas.groups.image import GroupsImage
 from barnabas.groups.metadata_hash import TopicHashes
@@ -22,7 +21,7 @@ from barnabas.groups.room import GroupRoom
 from barnabas.groups.shard import Shard
 from barnabas.groups.shards import Shards
 from barnabas.groups.streams import heartbeat
-from barnabas.groups.streams.group import StreamsGroup
+from barnabas.groups.streams.group import MemberState, StreamsGroup
 from barnabas.groups.streams.heartbeat import Decided, Outcome, SoftGroup, StreamsSituation
 from barnabas.groups.streams.internal_topics import ConfiguredTopology, InternalTopic
 from barnabas.groups.streams.settings import StreamsSettings, streams_settings
@@ -76,7 +75,7 @@ class StreamsCoordinator:
                 session_ms = self.settings(group_id).session_timeout_ms
                 for member in group.members.values():
                     self._set_timer(shard, group_id, TimerChange(member.member_id, Timer.SESSION, session_ms))
-                    if member.state is MemberState.UNREVOKED_PARTITIONS:
+                    if member.state is MemberState.UNREVOKED_TASKS:
                         delay_ms, epoch = member.rebalance_timeout_ms, member.member_epoch
                         change = TimerChange(member.member_id, Timer.REBALANCE, delay_ms, epoch)
                         self._set_timer(shard, group_id, change)
@@ -120,7 +119,7 @@ class StreamsCoordinator:
             metadata,
             self.settings(group_id),
             self._scheduler.now_ms(),
-            partial(self._hashes.of_group, image=metadata),
+            partial(self._hashes.of_group_in_slices, image=metadata),
             state.groups.get(group_id, SoftGroup()),
             topics is metadata.topics and isinstance(group, StreamsGroup) and group.group_epoch >= epoch,
             TimerKey(group_id, "", Timer.INITIAL_REBALANCE) in state.deadlines,

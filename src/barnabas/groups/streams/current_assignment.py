@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from barnabas.groups.consumer_group import MemberState
-from barnabas.groups.streams.group import Member, StreamsGroup
+from barnabas.groups.streams.group import Member, MemberState, StreamsGroup
 from barnabas.groups.streams.tasks import NOTHING_OWNED, AssignedTasks, TaskEpochs, Tasks, TaskSets, have_common
 from barnabas.wire import ErrorCode, KafkaError
 
@@ -32,7 +31,7 @@ def reconcile(group: StreamsGroup, member: Member, target_epoch: int, target: Ta
         return _next(group, member, target_epoch, target_epoch, target, owned)
     if member.state is MemberState.STABLE and member.member_epoch == target_epoch:
         return member
-    if member.state is MemberState.UNREVOKED_PARTITIONS:
+    if member.state is MemberState.UNREVOKED_TASKS:
         if owned is None or have_common(owned, member.pending_revocation):
             return member
         return _next(group, member, member.member_epoch + 1, target_epoch, target, owned)
@@ -70,7 +69,7 @@ def _next(
     revoked = AssignedTasks(active.revoked, _sets(standby.revoked), _sets(warmup.revoked))
     if not revoked.is_empty and (owned is None or have_common(owned, revoked)):
         return member._replace(
-            state=MemberState.UNREVOKED_PARTITIONS,
+            state=MemberState.UNREVOKED_TASKS,
             member_epoch=member_epoch,
             previous_member_epoch=member.member_epoch,
             assigned=kept,
@@ -78,7 +77,7 @@ def _next(
         )
     has_unreleased = active.has_unreleased or standby.has_unreleased or warmup.has_unreleased
     return member._replace(
-        state=MemberState.UNRELEASED_PARTITIONS if has_unreleased else MemberState.STABLE,
+        state=MemberState.UNRELEASED_TASKS if has_unreleased else MemberState.STABLE,
         member_epoch=target_epoch,
         previous_member_epoch=member.member_epoch,
         assigned=AssignedTasks(

@@ -7,10 +7,10 @@ What is not in records (the configured topology, a requested shutdown, the epoch
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from barnabas.groups.consumer_group import FIRST_EPOCH, JOIN_EPOCH, MemberState
+from barnabas.groups.consumer_group import FIRST_EPOCH, JOIN_EPOCH
 from barnabas.groups.image import MEMBER_BYTES, CheckPartition, CommittedOffset, GroupType
 from barnabas.groups.streams import records
 from barnabas.groups.streams.tasks import NO_TARGET, NOTHING_OWNED, AssignedTasks, Task, Tasks, each_task
@@ -34,6 +34,15 @@ class State(StrEnum):
     RECONCILING = "Reconciling"
     STABLE = "Stable"
     DEAD = "Dead"
+
+
+class MemberState(IntEnum):
+    """Progress of a member towards the target. Records contain these values, which are not those of consumer groups."""
+
+    STABLE = 1
+    UNREVOKED_TASKS = 2  # it has to give up tasks first
+    UNRELEASED_TASKS = 3  # other members still have tasks of its target
+    UNKNOWN = 127  # written by a later version of Kafka
 
 
 class Endpoint(NamedTuple):

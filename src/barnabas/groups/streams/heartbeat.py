@@ -12,12 +12,12 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from barnabas.config.hash_order import text_hash
 from barnabas.groups.classic.group import ClassicGroup
 from barnabas.groups.consumer_decision import Asker, Timer, TimerChange
-from barnabas.groups.consumer_group import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, MemberState
+from barnabas.groups.consumer_group import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from barnabas.groups.hash_tables import HashTable, copied, name_order, number_hash, timeline_order
 from barnabas.groups.image import Group, group_not_found
 from barnabas.groups.streams import sticky_assignor
 from barnabas.groups.streams.current_assignment import reconcile
-from barnabas.groups.streams.group import Endpoint, Member, StreamsGroup
+from barnabas.groups.streams.group import Endpoint, Member, MemberState, StreamsGroup
 from barnabas.groups.streams.internal_topics import (
     ConfiguredSubtopology,
     ConfiguredTopology,
@@ -43,7 +43,7 @@ from barnabas.groups.streams.topology import Topology, topology_of_request
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.topics import Topics
 from barnabas.replicated.decision import Result
-from barnabas.steps import Slices
+from barnabas.steps import Slices, result_of
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 
@@ -67,7 +67,7 @@ class StreamsSituation(NamedTuple):
     metadata: MetadataImage
     settings: StreamsSettings
     now_ms: int
-    metadata_hash: Callable[[Iterable[str]], int]  # returns the hash of topics, given by name
+    metadata_hash: Callable[[Iterable[str]], int | Slices[int]]  # returns the hash of topics, given by name
     soft: SoftGroup = SoftGroup()
     is_metadata_checked: bool = False  # the hash of the group was already compared with this metadata
     is_delayed: bool = False  # the initial rebalance delay is running
@@ -168,7 +168,7 @@ def heartbeat(
     # The topology and the group epoch.
     metadata_hash, configured, checked = group.metadata_hash, soft.configured, None
     if group.topology is None or configured is None or not situation.is_metadata_checked:
-        metadata_hash = situation.metadata_hash(topology.required_topics)
+        metadata_hash = yield from result_of(situation.metadata_hash(topology.required_topics))
         bump |= metadata_hash != group.metadata_hash
         if configured is None or configured.topology is not topology or configured.metadata_hash != metadata_hash:
             configured = yield from configure(topology, metadata_hash, situation.metadata.topics)
@@ -199,14 +199,14 @@ def heartbeat(
         statuses.append(StatusDetail(Status.ASSIGNMENT_DELAYED, detail))
     elif target_epoch < group_epoch:
         targets = yield from _assign(group, updated, configured, settings.standby_replicas)
-        records += _target_records(group, targets, group_epoch, situation.now_ms)
+        records += yield from _target_records(group, targets, group_epoch, situation.now_ms)
         target_epoch, target = group_epoch, targets[updated.member_id]
     reconciled = updated
     if not updated.is_reconciled_to(target_epoch):
         reconciled = reconcile(group, updated, target_epoch, target, owned)
     if reconciled != updated:
         records.append(current_record(group.group_id, reconciled))
-        is_revoking = reconciled.state is MemberState.UNREVOKED_PARTITIONS
+        is_revoking = reconciled.state is MemberState.UNREVOKED_TASKS
         delay_ms = reconciled.rebalance_timeout_ms if is_revoking else None
         timers.append(TimerChange(reconciled.member_id, Timer.REBALANCE, delay_ms, reconciled.member_epoch))
     timers.append(TimerChange(reconciled.member_id, Timer.SESSION, settings.session_timeout_ms))
@@ -307,9 +307,9 @@ def _topology(group: StreamsGroup, request: StreamsGroupHeartbeatRequest, record
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the group has no topology")
         return group.topology
     given = topology_of_request(request.topology)
+    if given.epoch < 0:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the topology epoch is negative")  # Kafka's code
     if group.topology is None:
-        if given.epoch < 0:
-            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the topology epoch is negative")  # Kafka's code
         records.append(topology_record(group.group_id, given))
         return given
     if group.topology.epoch <= given.epoch and (
@@ -378,10 +378,15 @@ def _assign(
     )
 
 
-def _target_records(group: StreamsGroup, targets: Mapping[str, Tasks], group_epoch: int, now_ms: int) -> list[Record]:
+def _target_records(
+    group: StreamsGroup, targets: Mapping[str, Tasks], group_epoch: int, now_ms: int
+) -> Slices[list[Record]]:
     """Return the records of changed targets, and of the epoch."""
-    changed = [each for each, tasks in targets.items() if group.target_assignment.get(each) != tasks]
-    records = [target_record(group.group_id, each, targets[each]) for each in changed]
+    records = []
+    for member_id, tasks in targets.items():
+        yield
+        if group.target_assignment.get(member_id) != tasks:
+            records.append(target_record(group.group_id, member_id, tasks))
     return [*records, target_epoch_record(group.group_id, group_epoch, now_ms)]
 
 
@@ -397,7 +402,8 @@ def assign_delayed(group: StreamsGroup, situation: StreamsSituation) -> Slices[D
         return Result((), Outcome(None))
     replicas = int(group.assignment_configs.get("num.standby.replicas", "0"))
     targets = yield from _assign(group, None, configured, replicas)
-    return Result(_target_records(group, targets, group.group_epoch, situation.now_ms), Outcome(None))
+    records = yield from _target_records(group, targets, group.group_epoch, situation.now_ms)
+    return Result(records, Outcome(None))
 
 
 # --- endpoints

@@ -131,7 +131,7 @@ def current_record(group_id: str, member: Member) -> Record:
 def _current_tasks(tasks: TaskSets) -> list[StreamsGroupCurrentMemberAssignmentValue.TaskIds]:
     return [
         StreamsGroupCurrentMemberAssignmentValue.TaskIds(
-            subtopology_id=each, partitions=sorted(partitions), assignment_epochs=None
+            subtopology_id=each, partitions=sorted(partitions), assignment_epochs=[]
         )
         for each, partitions in sorted(tasks.items())
     ]

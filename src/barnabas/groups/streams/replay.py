@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from barnabas.groups.consumer_group import LEAVE_EPOCH, NO_ASSIGNMENT_EPOCH, MemberState
+from barnabas.groups.consumer_group import LEAVE_EPOCH, NO_ASSIGNMENT_EPOCH
 from barnabas.groups.image import GroupsImage, RecordPosition, Replay
-from barnabas.groups.streams.group import Endpoint, Member, StreamsGroup, with_member, without_member
+from barnabas.groups.streams.group import Endpoint, Member, MemberState, StreamsGroup, with_member, without_member
 from barnabas.groups.streams.tasks import NO_TARGET, NOTHING_OWNED, AssignedTasks, Tasks, task_sets
 from barnabas.groups.streams.topology import topology_of_record
 from barnabas.wire import Message
@@ -27,7 +27,7 @@ from barnabas.wire.records.group import (
 )
 
 Change = Callable[[StreamsGroup, Any, Any], StreamsGroup | None]
-_KNOWN_STATES = (MemberState.STABLE, MemberState.UNREVOKED_PARTITIONS, MemberState.UNRELEASED_PARTITIONS)
+_KNOWN_STATES = (MemberState.STABLE, MemberState.UNREVOKED_TASKS, MemberState.UNRELEASED_TASKS)
 
 
 def _replay(image: GroupsImage, key: Any, value: Any, place: RecordPosition) -> GroupsImage:

@@ -24,7 +24,7 @@ from barnabas.declared.document import (
     Entity,
 )
 from barnabas.declared.observed import Observed, ObservedTopic
-from barnabas.lake.tables.gold.access import entries_of
+from barnabas.lake.facts.acl_entries import entries_of
 from barnabas.metadata.masking import MASK
 from barnabas.operations.rollback import restored
 from barnabas.security.acl_text import entry_order

@@ -34,7 +34,7 @@ def metadata_batch_ends(records: DataFrame) -> DataFrame:
 
 
 def coordinator_batch_ends(records: DataFrame, topic: str) -> DataFrame:
-    """Return the same for `group_records` or `transaction_records`, which have one log per partition."""
+    """Return the same for `group_records`, `transaction_records` or `share_records`, which have one log per partition."""
     from pyspark.sql import functions as f
 
     log = f.concat_ws("-", f.lit(topic), f.col("partition").cast("string"))

@@ -5,7 +5,8 @@
     tables.as_of("2026-01-31T12:00Z")["access"].show()
     tables.drift("cluster.yaml").show()
 
-Bronze and silver tables are read from disk. Gold tables are computed from them on first use, and cached in this object.
+Bronze and silver tables are read from disk, and so are gold tables that a run has kept up to date. Other gold tables are
+computed on first use, and cached in this object.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from barnabas import __version__
 from barnabas.lake.asking import moments
+from barnabas.lake.keeping.manifest import is_current, stored_names
 from barnabas.lake.keeping.table_reading import read_table
 from barnabas.lake.tables.all import STREAMS, TABLES
 from barnabas.lake.tables.declaration import Mode, Table
@@ -54,8 +57,10 @@ def _as_made(table: Table, made: DataFrame) -> DataFrame:
 class OpenLake(Mapping[str, "DataFrame"]):
     """The tables of a lake by name."""
 
-    def __init__(self, spark: SparkSession, lake: Lake) -> None:
+    def __init__(self, spark: SparkSession, lake: Lake, *, computes_all: bool = False) -> None:
+        """With `computes_all`, gold tables are computed even if the lake has them."""
         self.spark, self._data, self.manifest = spark, lake.data, lake.manifest()
+        self._computes_all, self._folder = computes_all, lake.folder
         self._made: dict[str, DataFrame] = {}
         self._keep: Callable[[Table, DataFrame], DataFrame] = _as_made
 
@@ -68,12 +73,18 @@ class OpenLake(Mapping[str, "DataFrame"]):
     def __getitem__(self, name: str) -> DataFrame:
         if name not in self._made:
             table = TABLES[name]
-            if table.layer == "gold":
+            if table.layer == "gold" and not self.is_stored(name):
                 made = table.build(*(self[each] for each in table.inputs))
             else:
                 made = read_table(self.spark, self._data, self.manifest, table)
             self._made[name] = self._keep(table, made)
         return self._made[name]
+
+    def is_stored(self, name: str) -> bool:
+        """Return whether the table is read as it is stored, not computed."""
+        table = TABLES[name]
+        is_made = table.layer == "gold"
+        return not is_made or (not self._computes_all and is_current(self.manifest, table.path, __version__))
 
     def __contains__(self, name: object) -> bool:
         return name in TABLES
@@ -83,6 +94,14 @@ class OpenLake(Mapping[str, "DataFrame"]):
 
     def __len__(self) -> int:
         return len(TABLES)
+
+    def register(self, database: str = "barnabas") -> list[str]:
+        """Put the stored tables into the catalog of the session, and return their names: spark.table("barnabas.topics")."""
+        from barnabas.lake.asking.table_source import register_tables
+
+        names = stored_names(self.manifest, __version__)
+        register_tables(self.spark, self._folder, database, names)
+        return names
 
     def sql(self, query: str) -> DataFrame:
         """Run a query of Spark SQL. Tables are views with their names."""
@@ -139,8 +158,7 @@ class LakeAsOf(Mapping[str, "DataFrame"]):
         self._made: dict[str, DataFrame] = {}
 
     def __getitem__(self, name: str) -> DataFrame:
-        if name not in self:
-            raise NoMomentError(_why_not(name))
+        check_has_moments(name)
         if name in _STREAM_OF:
             return moments.state(self._of_cluster(self._lake[name]), self._frame(self._checked(name)))
         return self._up_to(name)
@@ -245,6 +263,12 @@ def _has_moments(name: str) -> bool:
 def _of_a_moment() -> tuple[str, ...]:
     """Return the names of tables that have states as of a moment, silver first."""
     return (*_STREAM_OF, *(name for name in TABLES if TABLES[name].layer == "gold" and _has_moments(name)))
+
+
+def check_has_moments(name: str) -> None:
+    """Raise NoMomentError if there is no such table, or if it has no state as of a moment."""
+    if name not in _of_a_moment():
+        raise NoMomentError(_why_not(name))
 
 
 def _why_not(name: str) -> str:

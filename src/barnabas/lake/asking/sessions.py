@@ -10,19 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from barnabas.lake.asking.opened import OpenLake
+from barnabas.lake.keeping.folders import Folder, folder_at, log_directory
 from barnabas.lake.keeping.store import Lake
 from barnabas.lake.spark.quiet import start_quietly
 from barnabas.lake.spark.session import for_rows
+from barnabas.lake.spark.stores import check_reachable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 @contextmanager
-def opened(directory: Path, conf: Mapping[str, str]) -> Iterator[OpenLake]:
+def opened(place: Path | str | Folder, conf: Mapping[str, str]) -> Iterator[OpenLake]:
     """Open a lake for reading, with a Spark session and settings of Spark."""
-    found = Lake(directory)
-    with lake_session(directory, conf) as spark:
+    found = Lake(place)
+    with lake_session(found.folder, conf) as spark:
         tables = OpenLake(spark, found)
         rows = sum(stream.rows for stream in tables.manifest.streams.values())
         with for_rows(spark, rows, conf):
@@ -30,18 +32,21 @@ def opened(directory: Path, conf: Mapping[str, str]) -> Iterator[OpenLake]:
 
 
 @contextmanager
-def lake_session(directory: Path, conf: Mapping[str, str]) -> Iterator[SparkSession]:
-    """Yield a Spark session. An active session is reused and left running; a new one is stopped at the end."""
-    from pyspark.sql import SparkSession
+def lake_session(place: Path | str | Folder, conf: Mapping[str, str]) -> Iterator[SparkSession]:
+    """Yield a Spark session. A session of this process is reused and left running; a new one is stopped at the end."""
+    from pyspark import SparkContext
 
     from barnabas.lake import register
 
     os.environ["TZ"] = "UTC"  # Spark returns times in the local zone
     time.tzset()
-    is_ours = SparkSession.getActiveSession() is None
-    spark = start_quietly(directory, conf)
+    is_ours = SparkContext._active_spark_context is None  # the active session is one of the calling thread only
+    folder = folder_at(place)
+    spark = start_quietly(log_directory(folder), conf)
     try:
         register(spark)
+        if not folder.is_local:
+            check_reachable(spark, folder.url)
         yield spark
     finally:
         if is_ours:

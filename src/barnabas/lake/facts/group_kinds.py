@@ -52,6 +52,11 @@ KINDS: Final = (
             Column("assignment_time", "timestamp", "When the target assignment was computed."),
             Column("metadata_hash", "bigint", "The hash of the metadata of the group's topics."),
             Column("validated_topology_epoch", "int", "The validated topology epoch of a streams group."),
+            Column(
+                "topology_topics",
+                "array<string>",
+                "The topics of a streams group's topology: those that it reads, repartition topics and changelogs.",
+            ),
         ),
     ),
     Kind(

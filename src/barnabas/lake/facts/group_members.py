@@ -97,6 +97,17 @@ def group(value: Any) -> Fields:
     }
 
 
+def topology(value: Any | None) -> Fields:
+    """Return the topics that a streams group reads, or keeps its state in."""
+    if value is None:
+        return {"topology_topics": None}
+    names: set[str] = set()
+    for each in value.subtopologies:
+        names.update((*each.source_topics, *each.repartition_sink_topics))
+        names.update(info.name for info in (*each.repartition_source_topics, *each.state_changelog_topics))
+    return {"topology_topics": tuple(sorted(names))}
+
+
 def target_assignment_metadata(value: Any | None) -> Fields:
     if value is None:
         return {"assignment_epoch": _NO_EPOCH, "assignment_time": None}

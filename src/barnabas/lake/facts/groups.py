@@ -4,7 +4,7 @@ Its one rule: records have the effects of the coordinator's replay. A tombstone 
 but not its offsets. An offset committed in a transaction counts from the commit marker on, unless the transaction aborts or a
 later record has replaced it. A committed offset creates its group, as in Kafka. All records of one batch about a group or a
 member are one change, at the last of them. Not included: state that coordinators hold only in memory, resolved regular
-expressions, topologies, and the positions of share groups (which are in another log).
+expressions, and the positions of share groups (share_partitions).
 """
 
 from __future__ import annotations
@@ -40,7 +40,14 @@ _GROUP_NAMES: Final = tuple(column.name for column in KINDS[1].columns)
 _MEMBER_NAMES: Final = tuple(column.name for column in KINDS[2].columns)
 _TYPES: Final = {"Consumer": CONSUMER, "Share": SHARE, "Streams": STREAMS}
 _MODERN: Final = frozenset(
-    {"Metadata", "MemberMetadata", "TargetAssignmentMetadata", "TargetAssignmentMember", "CurrentMemberAssignment"}
+    {
+        "Metadata",
+        "MemberMetadata",
+        "TargetAssignmentMetadata",
+        "TargetAssignmentMember",
+        "CurrentMemberAssignment",
+        "Topology",
+    }
 )
 """Types of records about groups that are not classic; other types are about other things."""
 
@@ -185,6 +192,8 @@ class GroupsFold:
         self._touched_groups[group_id] = place
         if what == "Metadata":
             group.fields.update(says.group(value))
+        elif what == "Topology":
+            group.fields.update(says.topology(value))
         elif what == "TargetAssignmentMetadata":
             group.fields.update(says.target_assignment_metadata(value))
         elif member_id is not None:

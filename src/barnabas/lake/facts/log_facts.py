@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
-from barnabas.lake.facts.schema import Fact
+from barnabas.lake.facts.schema import Fact, key_text, kinds
 
 LOG_KIND: Final = "_log"
 """The internal fact with the progress in a log."""
@@ -84,12 +84,21 @@ class LogFacts:
             for fact in facts:
                 self.next_offset, self.whole_from = _PROGRESS.unpack(fact[7])
         else:
-            self.open[kind].update((fact[0], (*fact[:7], tuple(map(plain, fact[7])))) for fact in facts)
+            keys = len(kinds()[kind].keys)
+            for fact in facts:  # a row of a table has no text of its key
+                text = key_text(*fact[7][:keys])
+                self.open[kind][text] = (text, *fact[1:7], tuple(map(plain, fact[7])))
 
     def all_open(self) -> Iterator[tuple[str, Fact]]:
         for kind, facts in self.open.items():
             yield from ((kind, fact) for fact in facts.values())
         yield LOG_KIND, self.progress()
+
+
+def next_offset_of(state: bytes) -> int:
+    """Return the offset that a log was read up to, from its progress."""
+    next_offset: int = _PROGRESS.unpack(state)[0]
+    return next_offset
 
 
 def known(number: int) -> int | None:
@@ -109,3 +118,23 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: plain(inner) for name, inner in value.items()}
     return value
+
+
+class FoldWithoutMarkers:
+    """What folds of logs without markers have in common: each record is applied by itself, and its facts are in `facts`."""
+
+    def __init__(self, kinds: Iterable[str]) -> None:
+        self.facts = LogFacts(kinds)
+
+    def apply_marker(self, key: bytes | None, value: bytes | None, place: LogPosition, producer_id: int) -> None:
+        """Do nothing: this log has no markers."""
+        self.facts.reach(place.offset)
+
+    def end_batch(self) -> None:
+        """Do nothing: each record was applied by itself."""
+
+    def restore(self, kind: str, facts: list[Fact]) -> None:
+        self.facts.resume(kind, facts)
+
+    def all_open(self) -> Iterator[tuple[str, Fact]]:
+        return self.facts.all_open()

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.lake.declared_column import Column
+from barnabas.lake.facts.acl_entries import code_of
 from barnabas.lake.facts.schema import Kind, key_text
 from barnabas.metadata.brokers import Broker, Controller, Endpoint, VersionRange
 from barnabas.metadata.pmap import PMap
@@ -378,9 +379,6 @@ def config_of(row: tuple[Any, ...]) -> tuple[tuple[int, str, str], str]:
     return (int(kind) if number is None else number, resource, name), value
 
 
-_CODE_PREFIX: Final = "UNKNOWN_"
-
-
 def acl_row(acl_id: Uuid, entry: AclEntry) -> tuple[Any, ...]:
     return (
         str(acl_id),
@@ -406,11 +404,6 @@ def acl_of(row: tuple[Any, ...]) -> tuple[Uuid, AclEntry]:
         code_of(AclPermissionType, permission),
     )
     return Uuid.parse(acl_id), entry
-
-
-def code_of(kind: Any, name: str) -> Any:
-    """Return a code by its name; an unknown code has its number as name."""
-    return kind[name] if name in kind.__members__ else kind(int(name.removeprefix(_CODE_PREFIX)))
 
 
 def quota_row(key: tuple[QuotaEntity, str], value: float) -> tuple[Any, ...]:

@@ -25,6 +25,7 @@ MODULES: Final = (
     "barnabas.lake.facts.metadata_kinds",
     "barnabas.lake.facts.groups",
     "barnabas.lake.facts.transactions",
+    "barnabas.lake.facts.share_partitions",
 )
 """The modules that declare kinds, each in a tuple `KINDS`. They are imported on first use."""
 
@@ -118,7 +119,7 @@ _SIMPLE: Final = {
 
 @cache
 def arrow_type(text: str) -> pa.DataType:
-    """Return the Arrow type for a type of Spark's DDL; of nested types, only arrays and structs."""
+    """Return the Arrow type for a type of Spark's DDL."""
     return _arrow(parse_type(text))
 
 
@@ -129,7 +130,9 @@ def _arrow(kind: str | Nested) -> pa.DataType:
         return pa.list_(pa.field("element", _arrow(kind.members[0][1])))
     if isinstance(kind, Nested) and kind.name == "struct":
         return pa.struct([pa.field(name, _arrow(inner)) for name, inner in kind.members])
-    raise ValueError(f"{kind} is not a type that facts may have")
+    if isinstance(kind, Nested) and kind.name == "map":
+        return pa.map_(_arrow(kind.members[0][1]), _arrow(kind.members[1][1]))
+    raise ValueError(f"{kind} is not a type that tables may have")
 
 
 def fact_batch(cluster_id: str, log: str, kind: str, facts: Sequence[Fact]) -> pa.RecordBatch:

@@ -6,14 +6,13 @@ are as the coordinator wrote them; pending state that it holds only in memory is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from barnabas.config.internal_topics import TRANSACTION_STATE_TOPIC
 from barnabas.lake.declared_column import Column
 from barnabas.lake.facts.coordinator_logs import fold_logs
-from barnabas.lake.facts.log_facts import LogFacts, LogPosition, known, time_us
-from barnabas.lake.facts.schema import Fact, Kind, key_text
+from barnabas.lake.facts.log_facts import FoldWithoutMarkers, LogPosition, known, time_us
+from barnabas.lake.facts.schema import Kind, key_text
 from barnabas.lake.reading.decoding.coordinator_records import TRANSACTIONS, decode_key, decode_value, state_name
 
 if TYPE_CHECKING:
@@ -48,11 +47,11 @@ KINDS: Final = (
 )
 
 
-class TransactionsFold:
+class TransactionsFold(FoldWithoutMarkers):
     """Folds one log: its records, in order."""
 
     def __init__(self) -> None:
-        self.facts = LogFacts((_KIND,))
+        super().__init__((_KIND,))
 
     def apply(self, key: bytes | None, value: bytes | None, place: LogPosition, producer_id: int | None = None) -> None:
         """Apply a record that is not a control record. An unknown type or version has no effect."""
@@ -67,19 +66,6 @@ class TransactionsFold:
         message = decode_value(decoded.record_type, value, with_json=False).message
         if message is not None:
             self.facts.set(_KIND, key_text(transactional_id), _values(transactional_id, message), place)
-
-    def apply_marker(self, key: bytes | None, value: bytes | None, place: LogPosition, producer_id: int) -> None:
-        """Do nothing: this log has no markers."""
-        self.facts.reach(place.offset)
-
-    def end_batch(self) -> None:
-        """Do nothing: each record was applied by itself."""
-
-    def restore(self, kind: str, facts: list[Fact]) -> None:
-        self.facts.resume(kind, facts)
-
-    def all_open(self) -> Iterator[tuple[str, Fact]]:
-        return self.facts.all_open()
 
 
 def _values(transactional_id: str, value: Any) -> tuple[Any, ...]:

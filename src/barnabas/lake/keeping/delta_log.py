@@ -11,14 +11,14 @@ every reader knows: https://github.com/delta-io/delta/blob/master/PROTOCOL.md. T
 
 from __future__ import annotations
 
+import io
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote
 
 from barnabas.lake.declared_column import Nested, parse_type
+from barnabas.lake.keeping.folders import Folder, read_table
 
 LOG: Final = "_delta_log"
 APP_ID: Final = "barnabas"
@@ -104,24 +104,18 @@ def _type(kind: str | Nested) -> Any:
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
-def write_version(table: Path, change: Change) -> None:
+def write_version(table: Folder, change: Change) -> None:
     """Write one version. Raises FileExistsError if it is there already."""
-    log = table / LOG
-    log.mkdir(parents=True, exist_ok=True)
-    temporary = log / f".{change.version:020d}.tmp"
-    temporary.write_text("".join(f"{json.dumps(action, separators=(',', ':'))}\n" for action in _actions(change)))
-    path = log / f"{change.version:020d}{_VERSION}"
-    try:
-        os.link(temporary, path)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links
-        if path.exists():
-            raise FileExistsError(str(path)) from None
-        temporary.rename(path)
-        return
-    finally:
-        temporary.unlink(missing_ok=True)
+    content = "".join(f"{json.dumps(action, separators=(',', ':'))}\n" for action in _actions(change))
+    table.create(_version_name(change.version), content.encode(), lasts=False)
+
+
+def _version_name(version: int) -> str:
+    return f"{LOG}/{version:020d}{_VERSION}"
+
+
+def _checkpoint_name(version: int) -> str:
+    return f"{LOG}/{version:020d}{_CHECKPOINT}"
 
 
 def _actions(change: Change) -> Iterator[dict[str, Any]]:
@@ -171,7 +165,7 @@ def _quoted(path: str) -> str:
     return quote(path, safe=_SAFE_IN_PATHS)
 
 
-def write_checkpoint(table: Path, change: Change) -> None:
+def write_checkpoint(table: Folder, change: Change) -> None:
     """Write a version with all of its files as a checkpoint: `change` adds them all. Readers then start here."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -183,14 +177,11 @@ def write_checkpoint(table: Path, change: Change) -> None:
         {"txn": {"appId": APP_ID, "version": change.commit, "lastUpdated": change.time_ms}},
         *({"add": _added(file, is_change=False)} for file in change.added),
     ]
-    path = table / LOG / f"{change.version:020d}{_CHECKPOINT}"
-    temporary = path.with_name(f".{path.name}.tmp")
-    parquet.write_table(pa.Table.from_pylist(rows, _checkpoint_schema()), temporary)
-    os.utime(temporary, (change.time_ms / 1000, change.time_ms / 1000))
-    temporary.replace(path)
-    pointer = table / LOG / f".{_LAST_CHECKPOINT}.tmp"
-    pointer.write_text(json.dumps({"version": change.version, "size": len(rows)}))
-    pointer.replace(table / LOG / _LAST_CHECKPOINT)
+    content = io.BytesIO()
+    parquet.write_table(pa.Table.from_pylist(rows, _checkpoint_schema()), content)
+    table.replace(_checkpoint_name(change.version), content.getvalue())
+    pointer = {"version": change.version, "size": len(rows)}
+    table.replace(f"{LOG}/{_LAST_CHECKPOINT}", json.dumps(pointer).encode())
 
 
 def _checkpoint_schema() -> Any:
@@ -228,7 +219,7 @@ def _checkpoint_schema() -> Any:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def read_log(table: Path) -> Found | None:
+def read_log(table: Folder) -> Found | None:
     """Return the newest version of a table; None if it has no log. Raises DamagedError."""
     versions, checkpoints = _listed(table)
     if not versions and not checkpoints:
@@ -236,11 +227,11 @@ def read_log(table: Path) -> Found | None:
     start = checkpoints[-1] if checkpoints else -1
     wanted = [version for version in versions if version > start]
     if wanted != list(range(start + 1, start + 1 + len(wanted))):
-        raise DamagedError(f"{table / LOG} lacks a version after {start}")
+        raise DamagedError(f"{table}/{LOG} lacks a version after {start}")
     files: set[str] = set()
     schema, commit = "", -1
     try:
-        for action in _read_actions(table / LOG, start, wanted):
+        for action in _read_actions(table, start, wanted):
             if added := action.get("add"):
                 files.add(unquote(added["path"]))
             elif removed := action.get("remove"):
@@ -250,24 +241,24 @@ def read_log(table: Path) -> Found | None:
             elif (txn := action.get("txn")) and txn["appId"] == APP_ID:
                 commit = txn["version"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DamagedError(f"{table / LOG} cannot be read: {error}") from None
+        raise DamagedError(f"{table}/{LOG} cannot be read: {error}") from None
     return Found(wanted[-1] if wanted else start, schema, frozenset(files), commit)
 
 
-def _read_actions(log: Path, checkpoint: int, versions: Iterable[int]) -> Iterator[dict[str, Any]]:
+def _read_actions(table: Folder, checkpoint: int, versions: Iterable[int]) -> Iterator[dict[str, Any]]:
     if checkpoint >= 0:
-        from pyarrow import parquet
-
-        yield from parquet.read_table(log / f"{checkpoint:020d}{_CHECKPOINT}").to_pylist()
+        yield from read_table(table, _checkpoint_name(checkpoint)).to_pylist()
     for version in versions:
-        for line in (log / f"{version:020d}{_VERSION}").read_text().splitlines():
-            yield json.loads(line)
+        yield from _actions_of(table, version)
 
 
-def _listed(table: Path) -> tuple[list[int], list[int]]:
+def _actions_of(table: Folder, version: int) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in table.read(_version_name(version)).decode().splitlines()]
+
+
+def _listed(table: Folder) -> tuple[list[int], list[int]]:
     """Return the versions, and those with a checkpoint, in order."""
-    log = table / LOG
-    names = [entry.name for entry in log.iterdir()] if log.is_dir() else []
+    names = [file.name.removeprefix(f"{LOG}/") for file in table.files(LOG)]
     found = []
     for ending in (_VERSION, _CHECKPOINT):
         numbers = (name.removesuffix(ending) for name in names if name.endswith(ending))
@@ -275,20 +266,27 @@ def _listed(table: Path) -> tuple[list[int], list[int]]:
     return found[0], found[1]
 
 
-def since_checkpoint(table: Path) -> int:
+def since_checkpoint(table: Folder) -> int:
     """Return how many versions a reader has to read one by one."""
     versions, checkpoints = _listed(table)
     start = checkpoints[-1] if checkpoints else -1
     return sum(version > start for version in versions)
 
 
-def trim(table: Path, expired_ms: int) -> None:
+def trim(table: Folder, expired_ms: int) -> None:
     """Remove what no reader needs that started after this time: all before the newest checkpoint that is older."""
+    table.remove(file.name for file in table.files(LOG) if file.name.endswith(".tmp"))  # of a killed writer
     versions, checkpoints = _listed(table)
-    log = table / LOG
-    old = [each for each in checkpoints if (log / f"{each:020d}{_CHECKPOINT}").stat().st_mtime * 1000 <= expired_ms]
-    if not old:
-        return
-    for endings, numbers in ((_VERSION, versions), (_CHECKPOINT, checkpoints)):
-        for number in (number for number in numbers if number < old[-1]):
-            (log / f"{number:020d}{endings}").unlink()
+    first = min([*versions, *checkpoints], default=0)
+    for last in (each for each in reversed(checkpoints) if each > first):
+        if _time_of(table, last) <= expired_ms:
+            table.remove(_version_name(each) for each in versions if each < last)
+            table.remove(_checkpoint_name(each) for each in checkpoints if each < last)
+            return
+
+
+def _time_of(table: Folder, version: int) -> int:
+    """Return when a version was written, which it says itself: not every place of a lake lets times of files be chosen."""
+    return int(
+        next(action["commitInfo"]["timestamp"] for action in _actions_of(table, version) if "commitInfo" in action)
+    )

@@ -9,12 +9,18 @@ versions belong together.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 Parts = tuple[str, ...]
+
+_LAYERS = ("bronze", "silver", "gold")
+
+
+class NotStoredError(Exception):
+    """Only Spark can answer this. The text says why."""
 
 
 class IncompatibleError(Exception):
@@ -32,6 +38,12 @@ class TableState:
     version: int = 0
     """The version of its Delta log."""
     created_ms: int = 0
+    made_of: Mapping[str, int] = field(default_factory=dict)
+    """Of a gold table: the versions of the tables that it was computed from."""
+    made_by: str = ""
+    """Of a gold table: the version of barnabas that computed it."""
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """Of a gold table: digests of what it uses of tables of which it does not use everything."""
 
     @property
     def parts(self) -> Parts:
@@ -108,12 +120,86 @@ def _next(before: TableState, after: TableState) -> TableState:
     return after if is_same else replace(after, version=before.version + 1)
 
 
+class Made(NamedTuple):
+    """A gold table that was computed, or the rows to add to it."""
+
+    columns: Mapping[str, str]
+    parts: Parts
+    made_of: Mapping[str, int]
+    is_whole: bool = True
+    """Whether the parts replace those that it has."""
+    digests: Mapping[str, str] = {}
+
+
+def after_gold(manifest: Manifest, made: Mapping[str, Made], made_by: str, time_ms: int) -> Manifest:
+    """Return the manifest with gold tables computed anew."""
+    tables = dict(manifest.tables)
+    for path, gold in made.items():
+        before = tables.get(path) or TableState({}, version=-1, created_ms=time_ms)
+        parts = gold.parts if gold.is_whole else before.lasting + gold.parts
+        tables[path] = _next(
+            before,
+            replace(
+                before,
+                columns=dict(gold.columns),
+                lasting=parts,
+                made_of=dict(gold.made_of),
+                made_by=made_by,
+                digests=dict(gold.digests),
+            ),
+        )
+    return Manifest(manifest.version + 1, time_ms, tables, manifest.streams)
+
+
+def versions_of(manifest: Manifest, paths: Iterable[str]) -> dict[str, int]:
+    """Return the versions of tables; -1 for those that the lake does not have."""
+    return {path: state.version if (state := manifest.tables.get(path)) else -1 for path in paths}
+
+
+def is_current(manifest: Manifest, path: str, made_by: str) -> bool:
+    """Return whether a gold table is stored, and was computed from the tables as they are, by this version."""
+    state = manifest.tables.get(path)
+    if state is None or not state.made_of or state.made_by != made_by:
+        return False
+    return versions_of(manifest, state.made_of) == state.made_of
+
+
+def stored(manifest: Manifest, name: str, made_by: str) -> TableState:
+    """Return the table of this name. Raises NotStoredError if it is not stored, or is gold that is not current."""
+    for layer in _LAYERS:
+        path = f"{layer}/{name}"
+        if (state := manifest.tables.get(path)) is None:
+            continue
+        if layer == "gold" and not is_current(manifest, path, made_by):
+            raise NotStoredError(f"records were added since {name} was last computed")
+        return state
+    raise NotStoredError(f"{name} is not stored in the lake")
+
+
+def stored_names(manifest: Manifest, made_by: str) -> list[str]:
+    """Return the names of all tables that can be read as they are stored."""
+    return [
+        path.partition("/")[2]
+        for path in manifest.tables
+        if not path.startswith("gold/") or is_current(manifest, path, made_by)
+    ]
+
+
 def after_compaction(manifest: Manifest, table: str, merged: Parts, into: Parts, time_ms: int) -> Manifest:
     """Return the manifest with the parts `into` in place of `merged`, which have the same rows."""
     state = manifest.tables[table]
-    gone = set(merged)
-    lasting = into + tuple(part for part in state.lasting if part not in gone)
-    tables = {**manifest.tables, table: _next(state, replace(state, lasting=lasting))}
+    gone, first = set(merged), state.lasting.index(merged[0])
+    kept = [part for part in state.lasting if part not in gone]
+    lasting = (*kept[:first], *into, *kept[first:])
+    after = _next(state, replace(state, lasting=lasting))
+    # Gold tables that were computed from it are as current as before: its rows are the same.
+    tables = {
+        path: replace(gold, made_of={**gold.made_of, table: after.version})
+        if gold.made_of.get(table) == state.version
+        else gold
+        for path, gold in manifest.tables.items()
+    }
+    tables[table] = after
     return replace(manifest, version=manifest.version + 1, time_ms=time_ms, tables=tables)
 
 
@@ -154,6 +240,8 @@ def to_text(manifest: Manifest) -> str:
                 "present": dict(table.present),
                 "version": table.version,
                 "created_ms": table.created_ms,
+                **({"made_of": dict(table.made_of), "made_by": table.made_by} if table.made_of else {}),
+                **({"digests": dict(table.digests)} if table.digests else {}),
             }
             for path, table in manifest.tables.items()
         },
@@ -181,6 +269,9 @@ def from_text(text: str) -> Manifest:
             {stream: tuple(parts) for stream, parts in table["present"].items()},
             table.get("version", 0),
             table.get("created_ms", 0),
+            table.get("made_of", {}),
+            table.get("made_by", ""),
+            table.get("digests", {}),
         )
         for path, table in document["tables"].items()
     }

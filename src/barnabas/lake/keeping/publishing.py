@@ -7,14 +7,13 @@ that was killed in between, or whose place another has taken, leaves nothing wro
 
 from __future__ import annotations
 
-import shutil
 import uuid
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Final
 
 from barnabas.lake.keeping import delta_log
 from barnabas.lake.keeping.delta_log import Change, DamagedError, DataFile, Declared
+from barnabas.lake.keeping.folders import File, Folder, rows_in
 from barnabas.lake.keeping.manifest import Manifest, TableState
 
 CHECKPOINT_VERSIONS: Final = 32
@@ -23,13 +22,13 @@ CHECKPOINT_VERSIONS: Final = 32
 _IDS: Final = uuid.UUID("0b8f2a5e-9f0c-4c0e-8a61-6f1f6d3f3c55")
 
 
-def files_of(data: Path, parts: Iterable[str]) -> Iterator[Path]:
+def files_of(data: Folder, parts: Iterable[str]) -> Iterator[File]:
     """Yield the Parquet files of parts."""
     for part in parts:
-        yield from sorted((data / part).rglob("*.parquet"))
+        yield from (file for file in data.files(part) if file.name.endswith(".parquet"))
 
 
-def publish(data: Path, before: Manifest, after: Manifest, kept_s: float) -> Iterator[str]:
+def publish(data: Folder, before: Manifest, after: Manifest, kept_s: float) -> Iterator[str]:
     """Write the new versions of all tables that a commit has changed. Yield the name of each. Raises FileExistsError."""
     for path, table in after.tables.items():
         old = before.tables.get(path)
@@ -51,7 +50,7 @@ def publish(data: Path, before: Manifest, after: Manifest, kept_s: float) -> Ite
         yield path
 
 
-def reconcile(data: Path, manifest: Manifest, kept_s: float) -> Iterator[str]:
+def reconcile(data: Folder, manifest: Manifest, kept_s: float) -> Iterator[str]:
     """Make all logs equal to the manifest. Yield the names of the tables whose log was not."""
     for path, table in manifest.tables.items():
         try:
@@ -73,16 +72,16 @@ def reconcile(data: Path, manifest: Manifest, kept_s: float) -> Iterator[str]:
             _write_anew(data, path, manifest, kept_s)
 
 
-def _write_anew(data: Path, path: str, manifest: Manifest, kept_s: float) -> None:
+def _write_anew(data: Folder, path: str, manifest: Manifest, kept_s: float) -> None:
     """Replace a log by one that begins with a checkpoint of the present version."""
-    shutil.rmtree(data / path / delta_log.LOG, ignore_errors=True)
+    (data / path).remove_all(delta_log.LOG)
     whole = _whole(data, path, manifest, kept_s)
     delta_log.write_version(data / path, whole)
     if whole.version > 0:
         delta_log.write_checkpoint(data / path, whole)
 
 
-def checkpoint_and_trim(data: Path, manifest: Manifest, kept_s: float, expired_ms: int) -> None:
+def checkpoint_and_trim(data: Folder, manifest: Manifest, kept_s: float, expired_ms: int) -> None:
     """Keep all logs short."""
     for path in manifest.tables:
         if delta_log.since_checkpoint(data / path) > CHECKPOINT_VERSIONS:
@@ -90,7 +89,7 @@ def checkpoint_and_trim(data: Path, manifest: Manifest, kept_s: float, expired_m
         delta_log.trim(data / path, expired_ms)
 
 
-def _whole(data: Path, path: str, manifest: Manifest, kept_s: float) -> Change:
+def _whole(data: Folder, path: str, manifest: Manifest, kept_s: float) -> Change:
     table = manifest.tables[path]
     files = tuple(_data_files(data, path, table.parts))
     return Change(table.version, manifest.version, manifest.time_ms, files, (), _declared(path, table, kept_s))
@@ -105,15 +104,11 @@ def _declared(path: str, table: TableState, kept_s: float) -> Declared:
     return Declared(identity, table.created_ms, delta_log.schema_text(table.columns), properties)
 
 
-def _names(data: Path, path: str, parts: Iterable[str]) -> Iterator[str]:
+def _names(data: Folder, path: str, parts: Iterable[str]) -> Iterator[str]:
     for file in files_of(data, parts):
-        yield str(file.relative_to(data / path))
+        yield file.name.removeprefix(f"{path}/")
 
 
-def _data_files(data: Path, path: str, parts: Iterable[str]) -> Iterator[DataFile]:
-    from pyarrow.parquet import read_metadata
-
+def _data_files(data: Folder, path: str, parts: Iterable[str]) -> Iterator[DataFile]:
     for file in files_of(data, parts):
-        status = file.stat()
-        rows = read_metadata(file).num_rows
-        yield DataFile(str(file.relative_to(data / path)), status.st_size, int(status.st_mtime * 1000), rows)
+        yield DataFile(file.name.removeprefix(f"{path}/"), file.size, file.modified_ms, rows_in(data, file.name))

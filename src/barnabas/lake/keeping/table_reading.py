@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from barnabas.lake.declared_column import schema_of
+from barnabas.lake.keeping.folders import Folder
 from barnabas.lake.keeping.manifest import Manifest
 from barnabas.lake.tables.declaration import Table
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -20,24 +19,23 @@ def column_types(table: Table) -> dict[str, str]:
 
 
 def read_parts(
-    spark: SparkSession, data: Path, parts: Iterable[str], columns: Mapping[str, str], base: str | None = None
+    spark: SparkSession, data: Folder, parts: Iterable[str], columns: Mapping[str, str], base: str | None = None
 ) -> DataFrame:
     """Return the rows of these parts. A column that an older part lacks is null there.
 
     `base` is a parent directory, if names of directories between it and the parts are values of columns.
     """
-    # As file URLs: the default file system of Spark may be another one.
-    paths = [f"file:{data / part}" for part in parts]
+    paths = [(data / part).url for part in parts]
     schema = schema_of(columns)
     if not paths:
         return spark.createDataFrame([], schema)
     reader = spark.read.schema(schema)
     if base is not None:
-        reader = reader.option("basePath", f"file:{data / base}")
+        reader = reader.option("basePath", (data / base).url)
     return reader.parquet(*paths).select(*columns)
 
 
-def read_table(spark: SparkSession, data: Path, manifest: Manifest, table: Table) -> DataFrame:
+def read_table(spark: SparkSession, data: Folder, manifest: Manifest, table: Table) -> DataFrame:
     """Return a table with all of its rows."""
     state = manifest.tables.get(table.path)
     columns = column_types(table)

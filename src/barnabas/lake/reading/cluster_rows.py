@@ -22,10 +22,12 @@ from barnabas.client.admin.groups import GroupDescription, GroupListing, GroupMe
 from barnabas.client.admin.part import pieces
 from barnabas.client.admin.quorum import QuorumInfo, ReplicaState
 from barnabas.client.admin.topics import TopicDescription
+from barnabas.client.records import TopicPartition
 from barnabas.client.settings import read_file
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.values import ConfigError
 from barnabas.lake.reading.cluster_tables import ClusterOptions, Observation
+from barnabas.operations.groups import any_type
 from barnabas.operations.groups.lag import PartitionPosition
 from barnabas.operations.groups.positions import positions
 from barnabas.operations.quorum.active_controller import find_active_controller
@@ -334,14 +336,10 @@ async def _features(admin: Admin, cluster: ClusterDescription) -> Rows:
 # --- groups
 
 
-def _is_of_consumers(listing: GroupListing) -> bool:
-    """Return whether the group is described by the APIs for consumer groups: share and streams groups are not."""
-    return listing.type in (None, "Classic", "Consumer")
-
-
 async def _groups(admin: Admin, _: ClusterDescription) -> Rows:
     for some in pieces(await admin.list_groups(), _GROUPS_AT_ONCE):
-        described = await admin.describe_consumer_groups([each.group_id for each in some if _is_of_consumers(each)])
+        types = {each.group_id: each.type for each in some}
+        described = await any_type.describe(admin.cluster, list(types), types)
         yield [_group(listing, described.get(listing.group_id)) for listing in some]
 
 
@@ -382,11 +380,12 @@ def _member(member: GroupMember) -> Row:
 
 async def _group_lag(admin: Admin, _: ClusterDescription, *, now_ms: int | None = None) -> Rows:
     """Yield the position of each group in each partition; with `now_ms` also its lag in time at that moment."""
-    listings = [each for each in await admin.list_groups() if each.type != "Share"]
-    for some in pieces(listings, _GROUPS_AT_ONCE):
-        described = await admin.describe_consumer_groups([each.group_id for each in some if _is_of_consumers(each)])
-        committed = await admin.list_consumer_group_offsets([each.group_id for each in some])
+    for some in pieces(await admin.list_groups(), _GROUPS_AT_ONCE):
+        types = {each.group_id: each.type for each in some}
+        described = await any_type.describe(admin.cluster, list(types), types)
+        committed = await any_type.offsets_of(admin.cluster, list(types), types)
         asked: dict[str, tuple[GroupDescription | None, GroupOffsets]] = {}
+        shared_lags: dict[str, Mapping[TopicPartition, int | None]] = {}
         rows: list[Row] = []
         for listing in some:
             group, offsets = described.get(listing.group_id), committed[listing.group_id]
@@ -395,8 +394,10 @@ async def _group_lag(admin: Admin, _: ClusterDescription, *, now_ms: int | None 
             elif isinstance(offsets, KafkaError):
                 rows.append({**_state(listing), _ERROR: f"group {listing.group_id}: {offsets}"})
             else:
-                asked[listing.group_id] = group, offsets
-        found = await positions(admin.cluster, asked, now_ms=now_ms)
+                asked[listing.group_id] = group, offsets.offsets
+                if offsets.lags is not None:
+                    shared_lags[listing.group_id] = offsets.lags
+        found = await positions(admin.cluster, asked, now_ms=now_ms, shared_lags=shared_lags)
         rows += (_position(each, at) for each in some for at in found.get(each.group_id, ()))
         yield rows
 

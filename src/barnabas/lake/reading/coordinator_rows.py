@@ -14,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from barnabas.batches.format import CONTROL_BIT, TRANSACTIONAL_BIT
-from barnabas.config.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from barnabas.config.internal_topics import GROUP_METADATA_TOPIC, SHARE_GROUP_STATE_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.lake.reading.batch_arrays import Array, Records
 from barnabas.lake.reading.decoding.coordinator_records import (
     GROUPS,
+    SHARE_STATES,
     TRANSACTIONS,
     Key,
     Value,
@@ -53,6 +54,7 @@ TYPES: dict[str, pa.DataType] = {
     "is_tombstone": pa.bool_(),
     "group_id": pa.string(),
     "topic": pa.string(),
+    "topic_id": pa.string(),
     "topic_partition": pa.int32(),
     "member_id": pa.string(),
     "transactional_id": pa.string(),
@@ -67,7 +69,7 @@ TYPES: dict[str, pa.DataType] = {
     "position": pa.int64(),
     "error": pa.string(),
 }
-"""The Arrow types of all columns of both sources."""
+"""The Arrow types of all columns of these sources."""
 
 
 _MARKER = Key("EndTxnMarker", None, None, None, None, None, None, None, None, None)
@@ -77,6 +79,7 @@ _OF_KEY = {
     "key_version": "version",
     "group_id": "group_id",
     "topic": "topic",
+    "topic_id": "topic_id",
     "topic_partition": "partition",
     "member_id": "member_id",
     "transactional_id": "transactional_id",
@@ -123,7 +126,7 @@ def decode_records(
     *,
     with_json: bool = True,
 ) -> Decoded:
-    """Decode the records of a log, one of GROUPS or TRANSACTIONS."""
+    """Decode the records of a log, one of GROUPS, TRANSACTIONS or SHARE_STATES."""
     found = Decoded([], [], [None] * len(keys))
     for number, (key, value, is_control) in enumerate(zip(keys, values, are_control, strict=True)):
         if is_control:
@@ -228,4 +231,8 @@ def times(times_ms: Array) -> pa.Array:
     return pa.array(np.where(unknown, 0, times_ms) * 1000, pa.int64(), mask=unknown).cast(_TIME)
 
 
-LOGS = {GROUP_METADATA_TOPIC: GROUPS, TRANSACTION_STATE_TOPIC: TRANSACTIONS}
+LOGS = {
+    GROUP_METADATA_TOPIC: GROUPS,
+    TRANSACTION_STATE_TOPIC: TRANSACTIONS,
+    SHARE_GROUP_STATE_TOPIC: SHARE_STATES,
+}

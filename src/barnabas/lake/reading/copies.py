@@ -43,6 +43,8 @@ class Copy:
     """The epoch and the offset of that record."""
     damaged: tuple[tuple[int, int], ...] = ()
     """(start, end) of offsets in its log that cannot be read, increasing."""
+    is_committed: bool = False
+    """All of it is committed: it is a mirror, which has no other records."""
 
     def spans(self) -> list[Span]:
         """Return its log by epochs, and the last offsets before its snapshots."""
@@ -149,7 +151,9 @@ def verdicts(copies: Sequence[Copy], voters: Collection[int] | None = None) -> d
 
 
 def _certain_end(copy: Copy, copies: Sequence[Copy], voters: frozenset[int], commons: Commons) -> int:
-    """Return the end of what its own snapshots and a majority of the voters confirm."""
+    """Return the end of what its own snapshots and a majority of the voters confirm, or of a mirror."""
+    if copy.is_committed:
+        return copy.log_end
     snapshots = [end for end, _ in copy.snapshots]
     majority = _majority_end(copy, copies, voters, commons)
     return max([0, majority, *snapshots])

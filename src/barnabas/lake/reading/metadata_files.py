@@ -38,6 +38,8 @@ class MetadataLog(NamedTuple):
     bootstrap: Path | None
     cluster_id: str | None
     node_id: int | None
+    is_mirror: bool = False
+    """Made by `barnabas metadata mirror`: all of it is committed."""
 
 
 class Head(NamedTuple):
@@ -87,6 +89,7 @@ def find_logs(paths: Iterable[Path], cluster_id: str | None = None, node_id: int
             bootstrap=bootstrap if bootstrap.is_file() else None,
             cluster_id=cluster_id or (meta.cluster_id if meta else None),
             node_id=node_id if node_id is not None and len(given) == 1 else meta.node_id if meta else node_id,
+            is_mirror=meta is not None and meta.is_mirror,
         )
     if not found:
         names = ", ".join(map(str, given))

@@ -16,7 +16,7 @@ from barnabas.lake.reading.copies import Copy
 from barnabas.lake.reading.log_files import OpenSegment, SegmentPlace, list_segments
 from barnabas.lake.reading.metadata_files import Head, MetadataLog, walk
 from barnabas.storage import StorageError
-from barnabas.storage.quorum_state import read_quorum_state
+from barnabas.storage.quorum_state import recorded_voters
 from barnabas.storage.snapshots import SnapshotId, SnapshotReader, list_snapshots, snapshot_path
 from barnabas.wire import decode_record
 from barnabas.wire.errors import MalformedError
@@ -58,7 +58,9 @@ def inspect(log: MetadataLog, scan: Scan | None = None) -> tuple[Copy, Scan]:
     ids = tuple((snapshot.end_offset, snapshot.epoch) for snapshot in snapshots)
     damaged = tuple(each for each in scan.damaged if each[1] > scan.log_start)
     lineage = tuple(scan.lineage)
-    return Copy(log.name, log.node_id, lineage, scan.log_start, scan.log_end, ids, voters, voters_at, damaged), scan
+    return Copy(
+        log.name, log.node_id, lineage, scan.log_start, scan.log_end, ids, voters, voters_at, damaged, log.is_mirror
+    ), scan
 
 
 def _continues(directory: Path, scan: Scan, segments: Sequence[SegmentPlace]) -> bool:
@@ -174,7 +176,6 @@ def _voters_in(data: bytes) -> frozenset[int] | None:
 
 def _quorum_voters(directory: Path) -> frozenset[int] | None:
     try:
-        state = read_quorum_state(directory)
+        return recorded_voters(directory) or None
     except StorageError:
         return None
-    return frozenset(voter.voter_id for voter in (state.current_voters or ())) or None if state else None

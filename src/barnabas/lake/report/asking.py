@@ -15,7 +15,7 @@ from barnabas.lake.report.chapters import QUERIES, SECTIONS
 from barnabas.lake.report.chapters.changes import DRIFT_COLUMNS
 from barnabas.lake.report.content import ReportContent, Rows, assemble
 from barnabas.lake.report.queries import RANGE_SQL, RANGE_TABLE, totals_sql
-from barnabas.lake.report.section import top_sql
+from barnabas.lake.report.section import ALIKE, top_sql
 from barnabas.lake.tables.all import TABLES
 from barnabas.lake.tables.declaration import Table
 
@@ -32,13 +32,19 @@ def drift_of(lake: OpenLake, file: Path, cluster_id: str) -> DataFrame:
     return lake.drift(file, cluster_id=cluster_id).withColumn("cluster_id", f.lit(cluster_id))
 
 
-def make(
-    lake: OpenLake, drift: DataFrame | None = None, watch: Callable[[int], None] = lambda done: None
-) -> dict[str, DataFrame]:
+Watch = Callable[[str, int, int, str], None]
+"""Called with a stage, how much of it is done, of how much, and of what."""
+
+
+def ignore(stage: str, done: int, total: int, unit: str) -> None:
+    """Ignore progress reports."""
+
+
+def make(lake: OpenLake, drift: DataFrame | None = None, watch: Watch = ignore) -> dict[str, DataFrame]:
     """Compute the gold tables that the page and its queries need, by name. `drift`, if given, has `DRIFT_COLUMNS`.
 
     Each is computed once, and Spark stores its rows without their plan: plans of gold tables are large, and later queries
-    would repeat them. `watch` is called with the number of tables done.
+    would repeat them. Tables that the lake has stored need nothing of that.
     """
     from pyspark import StorageLevel
 
@@ -48,8 +54,10 @@ def make(
     def keep(table: Table, frame: DataFrame) -> DataFrame:
         if table.layer != "gold" or table.name not in wanted:
             return frame
-        made[table.name] = frame.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
-        watch(len(made))
+        made[table.name] = (
+            frame if lake.is_stored(table.name) else frame.localCheckpoint(storageLevel=StorageLevel.DISK_ONLY)
+        )
+        watch("computing tables", len(made), len(wanted), "tables")
         return made[table.name]
 
     kept = lake.keeping(keep)
@@ -60,7 +68,7 @@ def make(
     return made
 
 
-def ask(lake: OpenLake, made: Mapping[str, DataFrame], folder: str) -> ReportContent:
+def ask(lake: OpenLake, made: Mapping[str, DataFrame], folder: str, watch: Watch = ignore) -> ReportContent:
     """Return the content of the page; `folder` is the path of the files with all rows, relative to the page.
 
     Totals are queried first: tables without rows are not queried further.
@@ -70,14 +78,17 @@ def ask(lake: OpenLake, made: Mapping[str, DataFrame], folder: str) -> ReportCon
     shown = [name for name in SECTIONS if name in made]
     totals = _rows(lake, totals_sql(shown))
     empty = set(shown).difference(row["name"] for row in totals)
-    tables = {}
-    for name in shown:
+    tables, asked = {}, len(shown) + len(QUERIES)
+    for done, name in enumerate(shown):
+        watch("asking", done, asked, "questions")
         columns, question = (TABLES[name].columns, TABLES[name].question) if name in TABLES else (DRIFT_COLUMNS, "")
+        columns += (ALIKE,) if SECTIONS[name].alike else ()
         rows = [] if name in empty else _rows(lake, top_sql(SECTIONS[name]))
         tables[name] = Rows(columns, rows, 0, f"{folder}/{name}.csv", question)
-    answers = {
-        name: [] if empty.issuperset(query.tables) else _rows(lake, query.sql) for name, query in QUERIES.items()
-    }
+    answers = {}
+    for done, (name, query) in enumerate(QUERIES.items(), len(shown)):
+        watch("asking", done, asked, "questions")
+        answers[name] = [] if empty.issuperset(query.tables) else _rows(lake, query.sql)
     return assemble(_rows(lake, RANGE_SQL), tables, totals, answers)
 
 
@@ -90,10 +101,11 @@ _CSV = {
 """Options for CSV that the csv modules of most languages can read."""
 
 
-def write_rows(made: Mapping[str, DataFrame], folder: Path) -> None:
+def write_rows(made: Mapping[str, DataFrame], folder: Path, watch: Watch = ignore) -> None:
     """Write all rows of the page's tables, each to a CSV file. Lists and structs are JSON in it."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, frame in ((name, made[name]) for name in SECTIONS if name in made):
+    for done, (name, frame) in enumerate((name, made[name]) for name in SECTIONS if name in made):
+        watch("writing files", done, len(made), "tables")
         with (folder / f"{name}.csv").open("wb") as file:
             file.write((",".join(frame.columns) + "\n").encode())
             if str(frame.sparkSession.sparkContext.master).startswith("local"):

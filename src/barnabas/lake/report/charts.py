@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from barnabas.lake.report.content import ClusterContent, Row
 from barnabas.lake.report.plots import Bar, Count, Figure, Span, horizontal_bars, stacked_bars
 from barnabas.lake.report.queries import Query
-from barnabas.lake.report.text import count, counted, duration, iso, short
+from barnabas.lake.report.text import clock, count, counted, duration, iso, short
 
 BARS = 8
 LANES = 8
@@ -48,7 +48,7 @@ def over_time_bars(cluster: ClusterContent, name: str, query: Query, noun: str, 
         pieces[row["start"]] = pieces.get(row["start"], 0) + row["count"]
     busiest = max(pieces, key=lambda start: (pieces[start], start))
     total, each = sum(pieces.values()), duration(width.total_seconds() / 60)
-    finding = f"{counted(total, noun)}; most at {iso(busiest)}: {count(pieces[busiest])} within {each}"
+    finding = f"{counted(total, noun)}; most at {clock(busiest)}: {count(pieces[busiest])} within {each}"
     first = min(pieces)
     last = max(pieces) + width
     return stacked_bars(

@@ -11,12 +11,15 @@ from enum import Enum
 from typing import Any
 
 from barnabas.lake.report.content import ClusterContent, Row
-from barnabas.lake.report.queries import Query
+from barnabas.lake.report.queries import INVENTORY, Query
 from barnabas.lake.report.text import count
 
 
 class Verdict(Enum):
-    LOOK = "look at this"
+    ACT = "act"
+    """Something is wrong now, or may have lost records."""
+    AWARE = "be aware"
+    """Something was wrong and is over, or may become wrong."""
     GOOD = "good"
     PLAIN = "for information"
 
@@ -57,19 +60,29 @@ def total_of(cluster: ClusterContent, table: str) -> int | None:
     return cluster.tables[table].total if table in cluster.tables else None
 
 
-def judged(bad: Any) -> Verdict:
-    return Verdict.LOOK if bad else Verdict.GOOD
+def is_single(cluster: ClusterContent) -> bool:
+    """Return whether the cluster has one broker: then much is true of all brokers, and worth no figure."""
+    rows = cluster.answers.get(INVENTORY.name, ())
+    return bool(rows) and rows[0]["brokers"] == 1
+
+
+def judged(bad: Any, now: Any = False) -> Verdict:
+    """Return the verdict on something that is or was bad; `now` is whether it calls for action."""
+    if now:
+        return Verdict.ACT
+    return Verdict.AWARE if bad else Verdict.GOOD
 
 
 def every_row(
-    name: str, table: str, good: str, bad: str, source: str = ""
+    name: str, table: str, good: str, bad: str, source: str = "", *, act: bool = False
 ) -> Callable[[ClusterContent], KeyFigure | None]:
-    """Return a figure for a table in which every row is a problem. No rows mean nothing if its source has none either."""
+    """Return a figure for a table in which every row is a problem, one to act on if `act`. No rows mean nothing if its source
+    has none either."""
 
     def make(cluster: ClusterContent) -> KeyFigure | None:
         total = total_of(cluster, table)
         if total is None or (source and not total_of(cluster, source)):
             return None
-        return KeyFigure(name, count(total), judged(total), bad if total else good)
+        return KeyFigure(name, count(total), judged(total, act and total), bad if total else good)
 
     return make

@@ -48,6 +48,11 @@
     rows.sort(([a], [b]) => (a === null || b === null ? compare(a, b) : sign * compare(a, b)));
     body.append(...rows.map(([, row]) => row));
   };
+  for (const table of document.querySelectorAll(".scroll table")) {
+    const names = [...table.tHead.rows[0].cells].map((head) => head.textContent);
+    for (const row of table.tBodies[0].rows) for (const cell of row.cells) cell.dataset.name = names[cell.cellIndex];
+    table.classList.add("stacked");
+  }
   for (const head of document.querySelectorAll("thead th")) {
     const inside = document.createElement("button");
     inside.type = "button";

@@ -32,9 +32,11 @@ OTHER = "More"
 """The chapter of tables without a section."""
 FILTER_FROM = 10
 """Tables with more rows than this have a filter."""
+BESIDE_COLUMNS = 5
+"""A table with more columns is below its plot and not beside it, so that none of them is cut."""
 LINE_CHARACTERS = 36
 """Longer texts are wrapped."""
-_SIGNS = {Verdict.LOOK: "▲", Verdict.GOOD: "✓", Verdict.PLAIN: "i"}
+_SIGNS = {Verdict.ACT: "▲", Verdict.AWARE: "!", Verdict.GOOD: "✓", Verdict.PLAIN: "i"}
 _BAD = frozenset(
     ("growing", "stopped", "cancelled", "unclean election", "silence", "never written", "never consumed", "idle")
 )
@@ -54,7 +56,7 @@ def render(content: ReportContent) -> str:
     body.append("</main>")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy()}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">'
         f"<title>{escaped(f'Kafka report {names}'.strip())}</title>"
@@ -67,8 +69,9 @@ def _asset(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _policy(script: str) -> str:
-    digest = b64encode(sha256(script.encode()).digest()).decode()
+def policy() -> str:
+    """Return the content security policy of the page."""
+    digest = b64encode(sha256(_asset("page.js").encode()).digest()).decode()
     return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
 
 
@@ -89,16 +92,20 @@ def _cluster(cluster: ClusterContent, n: int, clusters: int) -> str:
     prefix = f"c{n}"
     chapters = _chapters(cluster)
     links = "".join(f'<li><a href="#{prefix}-chapter-{chapter.lower()}">{chapter}</a></li>' for chapter in chapters)
-    parts = [
-        f'<article class="cluster" id="{prefix}"><div class="about"><h2>Cluster {escaped(cluster.cluster_id)}</h2>'
-        f"{_inventory(cluster)}{_range(cluster.log)}</div>",
-        _cards(key_figures(cluster), prefix),
-        f'<nav class="chapters" aria-label="Chapters"><ul>{links}</ul></nav>' if chapters else "",
-    ]
+    bodies = []
     for chapter, sections in chapters.items():
         title = "More tables" if chapter == OTHER else chapter
         blocks = (_block(cluster, section, f"{prefix}-{_part(section.table)}", clusters) for section in sections)
-        parts.append(f'<h3 class="chapter" id="{prefix}-chapter-{chapter.lower()}">{title}</h3>{"".join(blocks)}')
+        bodies.append(f'<h3 class="chapter" id="{prefix}-chapter-{chapter.lower()}">{title}</h3>{"".join(blocks)}')
+    first = 1 if next(iter(chapters), "") == CHAPTERS[0].title else 0
+    parts = [
+        f'<article class="cluster" id="{prefix}"><div class="about"><h2>Cluster {escaped(cluster.cluster_id)}</h2>'
+        f"{_inventory(cluster)}{_range(cluster.log)}</div>",
+        *bodies[:first],  # what went wrong, before all that there is to know
+        _cards(key_figures(cluster), prefix),
+        f'<nav class="chapters" aria-label="Chapters"><ul>{links}</ul></nav>' if chapters else "",
+        *bodies[first:],
+    ]
     return "".join((*parts, "</article>"))
 
 
@@ -164,7 +171,8 @@ def _block(cluster: ClusterContent, section: Section, name: str, clusters: int) 
         answer = _table(section, table, name, max(section.limit // clusters, 5))
     else:
         answer = f'<p class="empty">{escaped(section.empty)}</p>'
-    kind = "block" if plot else "block alone" if has_rows else "block nothing"
+    is_beside = plot and len(section.columns or table.columns) <= BESIDE_COLUMNS
+    kind = "block" if is_beside else "block alone" if has_rows else "block nothing"
     many = " many" if len(table.rows) > FILTER_FROM else ""
     return (
         f'<section class="{kind}" id="{name}"><h4>{escaped(section.question)}</h4>'

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from barnabas.lake.declared_column import Column
 from barnabas.lake.report.content import ClusterContent
 from barnabas.lake.report.figures import KeyFigure
 from barnabas.lake.report.queries import Query
 
+ALIKE = Column("alike", "bigint", "Number of rows that say the same of other things, this one among them.")
 LIMIT = 100
 """The number of rows on the page, unless a section sets another."""
 
@@ -36,6 +38,8 @@ class Section:
     columns: tuple[str, ...] = ()
     """The columns on the page, in order; empty: all. The file always has all."""
     limit: int = LIMIT
+    alike: tuple[str, ...] = ()
+    """Expressions in which rows are alike: of such rows the first is shown, with their number as `alike`."""
     source: str = ""
     """A table that must have rows; otherwise the rows of this one mean nothing."""
     queries: tuple[Query, ...] = ()
@@ -53,7 +57,12 @@ class Chapter:
 def top_sql(section: Section) -> str:
     """Select the top rows of a table, for each cluster."""
     ranked = f"row_number() over (partition by cluster_id order by {section.order})"
+    rows = f"`{section.table}`"
+    if section.alike:
+        of = f"over (partition by cluster_id, {', '.join(section.alike)}"
+        numbered = f"select *, count(*) {of}) as `{ALIKE.name}`, row_number() {of} order by {section.order}) as `_n`"
+        rows = f"(select * except (`_n`) from ({numbered} from {rows}) where `_n` = 1)"
     return (
-        f"select * except (`_rank`) from (select *, {ranked} as `_rank` from `{section.table}`)"
+        f"select * except (`_rank`) from (select *, {ranked} as `_rank` from {rows})"
         f" where `_rank` <= {section.limit} order by cluster_id, `_rank`"
     )

@@ -19,12 +19,13 @@ def summarize(content: ReportContent) -> str:
 
 def _cluster(cluster: ClusterContent) -> str:
     figures = key_figures(cluster)
-    look = [figure for figure in figures if figure.verdict is Verdict.LOOK]
+    signs = {Verdict.ACT: "!!", Verdict.AWARE: "! "}
+    look = [figure for figure in figures if figure.verdict in signs]
     good = [figure for figure in figures if figure.verdict is Verdict.GOOD]
     plain = [figure for figure in figures if figure.verdict is Verdict.PLAIN]
     lines = [_head(cluster)]
     wide = max((len(_value(figure)) for figure in look), default=0)
-    lines += [f"  ! {_value(figure):<{wide}}  {visible(figure.sentence)}" for figure in look]
+    lines += [f"  {signs[figure.verdict]} {_value(figure):<{wide}}  {visible(figure.sentence)}" for figure in look]
     if not look and good:
         lines.append("  Nothing to look at.")
     if good:

@@ -46,6 +46,27 @@ def iso(time: datetime) -> str:
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def clock(time: datetime) -> str:
+    """Format a time in UTC for a sentence: to the minute.
+
+    >>> clock(datetime(2026, 11, 16, 8, 30, 59, tzinfo=UTC))
+    '2026-11-16 08:30Z'
+    """
+    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M}Z"
+
+
+def between(start: datetime, end: datetime) -> str:
+    """Format a time from one moment to another; the day only once if it is the same, and one moment if that is the same.
+
+    >>> between(datetime(2026, 11, 16, 8, 30, tzinfo=UTC), datetime(2026, 11, 16, 9, 4, tzinfo=UTC))
+    'from 2026-11-16 08:30 to 09:04Z'
+    """
+    begin, until = clock(start), clock(end)
+    if begin == until:
+        return f"at {begin}"
+    return f"from {begin[:-1]} to {until[11:] if begin[:10] == until[:10] else until}"
+
+
 def count(number: float) -> str:
     return f"{number:,.0f}"
 

@@ -1,6 +1,7 @@
-"""A session whose output is in a file: Spark, its JVM and its Python workers write to `log/spark.log` of a lake.
+"""A session whose output is in a file: Spark, its JVM and its Python workers write to `spark.log`.
 
-Its one rule: standard error of this process is redirected only while the JVM starts. The JVM keeps the file as its own.
+Its one rule: standard error of this process is redirected only while the JVM starts. The JVM keeps the file as its own. Under
+spark-submit the JVM runs already, and has its standard error: there it tells errors only.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from barnabas.lake.spark.session import check_start, start_checked
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LOG_DIRECTORY: Final = "log"
 LOG_FILE: Final = "spark.log"
+_GATEWAY: Final = "PYSPARK_GATEWAY_PORT"
+"""The environment variable that spark-submit sets for a driver in Python."""
 _MAX_LOG_BYTES: Final = 16 << 20
 _LOG4J_FILE: Final = "log4j2.properties"
 _LOG4J: Final = """\
@@ -32,10 +34,12 @@ appender.stderr.layout.pattern = %d{yyyy-MM-dd'T'HH:mm:ss.SSS'Z'}{UTC} %p %c{1}:
 """
 
 
-def start_quietly(lake: Path, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """Start a session that writes to the log of this lake. Raises as `start` does."""
+def start_quietly(directory: Path, settings: Mapping[str, str] | None = None) -> SparkSession:
+    """Start a session that writes its log in this directory. Raises as `start` does."""
     check_start(settings)  # before anything is written
-    directory = lake / LOG_DIRECTORY
+    if _GATEWAY in os.environ:
+        _disable_query_loggers()
+        return start_checked({"spark.log.level": "ERROR", **(settings or {})})
     directory.mkdir(parents=True, exist_ok=True)
     log, log4j = directory / LOG_FILE, directory / _LOG4J_FILE
     if log.exists() and log.stat().st_size > _MAX_LOG_BYTES:

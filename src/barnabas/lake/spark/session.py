@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from barnabas.lake.spark import stores
 from barnabas.lake.spark.masters import check_master
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def start_checked(settings: Mapping[str, str] | None = None) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("barnabas")
-    for name, value in {**SETTINGS, **_with_master(settings)}.items():
+    for name, value in {**SETTINGS, **stores.settings_of(), **_with_master(settings)}.items():
         builder = builder.config(name, value)
     try:
         return builder.getOrCreate()

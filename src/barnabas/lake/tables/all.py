@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from barnabas.lake.facts import schema
 from barnabas.lake.facts.groups import fold_groups
+from barnabas.lake.facts.share_partitions import fold_share_partitions
 from barnabas.lake.facts.spark import fold_metadata
+from barnabas.lake.facts.touched import OF_GROUPS, OF_METADATA, OF_TRANSACTIONS
 from barnabas.lake.facts.transactions import fold_transactions
-from barnabas.lake.sources import consumer_offsets, transaction_state
+from barnabas.lake.sources import consumer_offsets, share_group_state, transaction_state
 from barnabas.lake.tables import bronze, coordinators, observations, silver, traffic
-from barnabas.lake.tables.gold import access, availability, balance, changes, consumption, inventory, moves
+from barnabas.lake.tables.gold import access, availability, balance, changes, consumption, incidents, inventory, moves
 from barnabas.lake.tables.gold import observations as gold_observations
 from barnabas.lake.tables.gold import traffic as gold_traffic
 from barnabas.lake.tables.streams import Stream
@@ -22,6 +24,7 @@ STREAMS = (
         schema.columns(),
         fold_metadata,
         silver.TABLES,
+        narrowing=OF_METADATA,
     ),
     Stream(
         "kafka_consumer_offsets",
@@ -30,6 +33,7 @@ STREAMS = (
         schema.columns(),
         fold_groups,
         coordinators.GROUP_TABLES,
+        narrowing=OF_GROUPS,
     ),
     Stream(
         "kafka_transaction_state",
@@ -38,6 +42,15 @@ STREAMS = (
         schema.columns(),
         fold_transactions,
         coordinators.TRANSACTION_TABLES,
+        narrowing=OF_TRANSACTIONS,
+    ),
+    Stream(
+        "kafka_share_group_state",
+        share_group_state.TOPIC,
+        bronze.SHARE_RECORDS,
+        schema.columns(),
+        fold_share_partitions,
+        coordinators.SHARE_TABLES,
     ),
 )
 """In the order in which they run."""
@@ -59,8 +72,19 @@ OBSERVING = tuple(
 )
 """On request: observations of a live cluster."""
 
-GOLD = (inventory, changes, availability, balance, moves, access, gold_traffic, consumption, gold_observations)
-"""Computed from the others on request, and never stored."""
+GOLD = (
+    inventory,
+    changes,
+    availability,
+    incidents,
+    balance,
+    moves,
+    access,
+    gold_traffic,
+    consumption,
+    gold_observations,
+)
+"""Computed from the others: kept up to date by runs, or computed when they are asked for."""
 
 TABLES = {
     table.name: table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from barnabas.lake.declared_column import Column
-from barnabas.lake.sources import consumer_offsets, metadata, transaction_state
+from barnabas.lake.sources import consumer_offsets, metadata, share_group_state, transaction_state
 from barnabas.lake.tables.declaration import Mode, Table
 from barnabas.lake.tables.quarantine import QUARANTINE
 
@@ -48,5 +48,12 @@ TRANSACTION_RECORDS = records_table(
     _PLACE,
     _PLACE,
 )
+SHARE_RECORDS = records_table(
+    "share_records",
+    "What does each record of __share_group_state contain?",
+    share_group_state.COLUMNS,
+    _PLACE,
+    _PLACE,
+)
 
-TABLES = (METADATA_RECORDS, GROUP_RECORDS, TRANSACTION_RECORDS, QUARANTINE)
+TABLES = (METADATA_RECORDS, GROUP_RECORDS, TRANSACTION_RECORDS, SHARE_RECORDS, QUARANTINE)

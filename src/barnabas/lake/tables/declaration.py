@@ -6,7 +6,7 @@ or Spark's declarative pipelines. `mode` says how rows get into the lake; the ru
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
@@ -26,6 +26,14 @@ class Mode(Enum):
     """Ended rows (valid_to_offset is not null) are added for good; open ones replace all open rows."""
     FULL = "full"
     """They replace all rows."""
+
+
+class Uses(NamedTuple):
+    """What a gold table uses of a table that changes more often than it: the distinct values of these columns, by cluster."""
+
+    columns: tuple[str, ...]
+    ended: bool = False
+    """Of a history: whether rows that have ended count as well, each with whether it has."""
 
 
 class Reference(NamedTuple):
@@ -55,6 +63,18 @@ class Table:
     since: str = ""
     """In a gold table: the column with the time from which on a row is final. Its state as of a moment is its rows up to then,
     so its inputs need not have states."""
+    is_kept: bool = False
+    """Whether `lake run` keeps this gold table up to date, so that it can be read without Spark."""
+    grows_by: str = ""
+    """In a kept table: its rows have this offset, and later records only add rows with later ones."""
+    whole: tuple[str, ...] = ()
+    """In a table that grows: inputs of which earlier rows are needed as well."""
+    uses: Mapping[str, Uses] = field(default_factory=dict)
+    """In a kept table: tables on disk of which it does not use everything. What leaves that as it is leaves the rows too."""
+    needs: str = ""
+    """In a kept table: it has no rows without this table on disk."""
+    reopen: Callable[[DataFrame], DataFrame] | None = None
+    """In a table of facts: returns its rows as facts again."""
 
     @property
     def path(self) -> str:

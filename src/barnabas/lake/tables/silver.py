@@ -11,6 +11,7 @@ from barnabas.lake.facts import metadata_kinds
 from barnabas.lake.facts.schema import PLACE, Kind
 from barnabas.lake.tables.declaration import Reference, Table
 from barnabas.lake.tables.histories import declare
+from barnabas.storage.log_dirs import CLUSTER_METADATA
 
 _CLUSTER: Final = PLACE[0]
 _MAY_BE_NULL: Final = {"rack", "cordoned_log_dirs"}
@@ -21,7 +22,7 @@ _REFERENCES: Final = {
 
 def _declare(kind: Kind) -> Table:
     not_null = [column.name for column in kind.columns if column.name not in _MAY_BE_NULL]
-    return declare(kind, (_CLUSTER,), not_null, _REFERENCES.get(kind.name, ()))
+    return declare(kind, (_CLUSTER,), not_null, _REFERENCES.get(kind.name, ()), str(CLUSTER_METADATA))
 
 
 TABLES: Final = tuple(_declare(kind) for kind in metadata_kinds.KINDS)

@@ -15,6 +15,8 @@ from barnabas.lake.tables.declaration import Table
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from barnabas.lake.facts.touched import Narrowing
+
 Fold = Callable[..., "DataFrame"]
 """fold(records, open_facts, *, shards) -> the facts that ended, and all that are open."""
 
@@ -40,6 +42,8 @@ class Stream:
     """Whether the records stay in the lake, or only what is made from them."""
     options: Mapping[str, str] = field(default_factory=dict)
     """Options of the source, which the user can override."""
+    narrowing: Narrowing | None = None
+    """How a few records are folded with the facts that they touch alone, without Spark; None: they are not."""
 
     @property
     def name(self) -> str:

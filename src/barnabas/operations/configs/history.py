@@ -21,7 +21,7 @@ from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage
 from barnabas.metadata.loader import Published
 from barnabas.offline.metadata import OfflineMetadata, Step, follow
 from barnabas.operations.errors import OperationError
-from barnabas.operations.metadata_image import follow_live, log_directory
+from barnabas.operations.metadata_image import begin_of_log, follow_live, log_directory
 from barnabas.operations.rollback import restored
 from barnabas.storage.errors import StorageError
 from barnabas.storage.log_dirs import read_meta_properties
@@ -75,9 +75,11 @@ def read_history(source: Path, as_of: AsOf) -> History:
 
 
 async def read_live_history(cluster: Cluster, as_of: AsOf) -> History:
-    """Read the history from the controllers of a running quorum."""
+    """Read the history from the controllers of a running quorum, also of the time before its last snapshot."""
     collected = _Collected(as_of)
-    async for step in follow_live(cluster):
+    # A moment before the snapshot needs the log before it, however long that is.
+    offset = 1 if as_of != EVERYTHING else await begin_of_log(cluster)
+    async for step in follow_live(cluster, offset=offset):
         collected.add(step)
     return collected.history()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Final
 
@@ -25,6 +26,7 @@ def _groups(facts: ClusterFacts) -> Iterator[Fault]:
 
 def _group(group_id: str, group: GroupFacts) -> Iterator[Fault]:
     subject, positions = f"group {group_id}", group.positions
+    typed = shlex.quote(group_id)  # ids may have any characters
     records = sum(each.lag or 0 for each in positions)
     unread = f"{records:,} record{'s' * (records != 1)}"
     oldest_ms = max((each.lag_ms or 0 for each in positions), default=0)
@@ -33,13 +35,13 @@ def _group(group_id: str, group: GroupFacts) -> Iterator[Fault]:
             subject,
             f"it has no members, and {unread} to read"
             + (f", the oldest from {duration_text(oldest_ms)} ago" if oldest_ms else ""),
-            f"start its consumers; or barnabas groups delete {group_id}",
+            f"start its consumers; or barnabas groups delete {typed}",
         )
     elif oldest_ms > _MAX_LAG_MS:
         yield warning(
             subject,
             f"it is {duration_text(oldest_ms)} behind: {unread} to read",
-            f"barnabas groups describe {group_id} --watch 2; it shows whether the group catches up",
+            f"barnabas groups describe {typed} --watch 2; it shows whether the group catches up",
         )
     ahead = [
         f"{each.topic}-{each.partition}"
@@ -52,7 +54,7 @@ def _group(group_id: str, group: GroupFacts) -> Iterator[Fault]:
         yield warning(
             subject,
             f"its offsets are after the end of {names_text(ahead)}: records were lost, or the topic was created again",
-            f"barnabas groups reset {group_id} --to-latest --all-topics --dry-run",
+            f"barnabas groups reset {typed} --to-latest --all-topics --dry-run",
         )
     gone = {
         each.topic
@@ -63,7 +65,7 @@ def _group(group_id: str, group: GroupFacts) -> Iterator[Fault]:
         yield note(
             subject,
             f"it has offsets of topics that do not exist: {names_text(sorted(gone))}",
-            f"barnabas groups delete-offsets {group_id} --topic {min(gone)}",
+            f"barnabas groups delete-offsets {typed} --topic {min(gone)}",
         )
 
 

@@ -53,7 +53,7 @@ class Unknown:
 
 
 class GroupFacts(NamedTuple):
-    """A consumer group and its positions."""
+    """A group of any type and its positions."""
 
     description: GroupDescription
     positions: list[PartitionPosition]
@@ -192,16 +192,13 @@ def _controllers(info: QuorumInfo) -> dict[str, tuple[str, int]]:
 
 
 async def _groups(cluster: Cluster) -> dict[str, GroupFacts]:
-    from barnabas.client.admin.groups import CONSUMER, Groups
-    from barnabas.operations.groups.positions import positions
+    from barnabas.client.admin.groups import Groups
+    from barnabas.operations.groups import any_type
 
-    groups = Groups(cluster)
-    listed = await groups.list_groups(types=("Classic", "Consumer"))
-    ids = sorted(each.group_id for each in listed if each.protocol_type in (CONSUMER, ""))[:_MAX_GROUPS]
-    described = _good(await groups.describe_consumer_groups(ids))
-    offsets = _good(await groups.list_consumer_group_offsets(list(described)))
-    together = {group_id: (described[group_id], found) for group_id, found in offsets.items()}
-    found = await positions(cluster, together, now_ms=time.time_ns() // 1_000_000)
+    types = {each.group_id: each.type for each in await Groups(cluster).list_groups() if any_type.commits_offsets(each)}
+    described = _good(await any_type.describe(cluster, sorted(types)[:_MAX_GROUPS], types))
+    offsets = _good(await any_type.offsets_of(cluster, list(described), types))
+    found = await any_type.positions_of(cluster, described, offsets, now_ms=time.time_ns() // 1_000_000)
     return {group_id: GroupFacts(described[group_id], rows) for group_id, rows in found.items()}
 
 

@@ -19,7 +19,7 @@ from barnabas.offline.metadata import OfflineMetadata, load
 from barnabas.operations.doctor.findings import Check, Fault, Severity, advised, error, limited, note, warning
 from barnabas.operations.quantities import bytes_text
 from barnabas.raft.formatting import read_bootstrap
-from barnabas.raft.sole_voter import why_never_led
+from barnabas.raft.sole_voter import why_never_led, why_two_leaders
 from barnabas.raft.stored_log import damaged_files, metadata_log_directory
 from barnabas.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
@@ -49,6 +49,7 @@ from barnabas.storage.log_dirs import (
 )
 from barnabas.storage.offline import QuickEnd, check_batches, check_indexes, quick_end_of
 from barnabas.storage.producer_snapshots import CorruptSnapshotError, decode_producers
+from barnabas.storage.quorum_state import recorded_voters
 from barnabas.storage.segment import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
@@ -117,6 +118,9 @@ class LogDirs:
             if meta is not None:
                 found[each] = meta
         return found
+
+    def is_mirror(self, path: Path) -> bool:
+        return path in self.owners and self.owners[path].is_mirror
 
     @cached_property
     def node_id(self) -> int | None:
@@ -244,7 +248,8 @@ def _space(dirs: LogDirs) -> Iterator[Fault]:
 
 def _formatted(dirs: LogDirs) -> Iterator[Fault]:
     try:
-        found = check_owner(dirs.usable, -1 if dirs.node_id is None else dirs.node_id)
+        owned = [each for each in dirs.usable if dirs.config is not None or not dirs.is_mirror(each)]
+        found = check_owner(owned, -1 if dirs.node_id is None else dirs.node_id)
     except StorageError as refused:
         message, remedy = advised(refused)
         yield error(_path_in(message, dirs), message, remedy or _RESTORE)
@@ -530,6 +535,8 @@ def _leads(dirs: LogDirs) -> Iterator[Fault]:
     own = ReplicaKey(dirs.node_id, _directory_id(dirs, directory))
     knows_others = dirs.config is None or len(dirs.config.controller_quorum_bootstrap_servers) > 1
     why = why_never_led(own, found.history, knows_others=knows_others)
+    if why is None and dirs.config is not None and not found.history.can_reconfigure:
+        why = why_two_leaders(recorded_voters(directory), [each.id for each in dirs.config.controller_quorum_voters])
     if why is not None:
         message, remedy = advised(ValueError(why))
         make = note if dirs.config is None else error

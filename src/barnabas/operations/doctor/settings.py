@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from barnabas.client.listener_settings import enabled_mechanisms, listener_context, mapping_rules, plain_users
 from barnabas.config import broker, properties
 from barnabas.config.definitions import ConfigError
 from barnabas.config.endpoints import ANY_ADDRESS, Endpoint, address_text
@@ -109,6 +110,21 @@ def _supported(file: SettingsFile) -> Iterator[Fault]:
         for refused in unsupported(file.config):
             message, remedy = advised(refused)
             yield error(file.place(refused.key), message, remedy or f"remove {refused.key}")
+
+
+def _secured(file: SettingsFile) -> Iterator[Fault]:
+    if file.config is None or list(unsupported(file.config)):
+        return
+    for name, protocol, *_ in file.config.listeners:
+        try:
+            if protocol.endswith("SSL"):
+                listener_context(file.config, name, protocol)
+                mapping_rules(file.config, name)
+            if protocol.startswith("SASL_") and "PLAIN" in enabled_mechanisms(file.config, name):
+                plain_users(file.config, name)
+        except ConfigError as refused:
+            message, remedy = advised(refused)
+            yield error(file.place(refused.key), f"listener {name}: {message}", remedy or f"correct {refused.key}")
 
 
 def _voters(file: SettingsFile) -> Iterator[Fault]:
@@ -421,6 +437,7 @@ def _is_secret(name: str, value: str) -> bool:
 CHECKS: Final[tuple[Check[SettingsFile], ...]] = (
     Check("settings-valid", "Values that a node refuses, alone or together.", _valid),
     Check("settings-supported", "Settings that protect something and are not implemented.", _supported),
+    Check("secured-listeners", "Key and trust stores, rules and users of listeners that cannot be used.", _secured),
     Check("settings-ignored", "Settings without effect.", _ignored),
     Check("settings-known", "Names that no setting has, or that Kafka has removed.", _known),
     Check("settings-repeated", "Names that are set twice.", _repeated),

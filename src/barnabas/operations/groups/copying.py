@@ -21,6 +21,7 @@ from barnabas.client.admin.records import ListedOffset, OffsetSpec, Records
 from barnabas.client.cluster import Cluster
 from barnabas.client.records import TopicPartition
 from barnabas.operations.errors import OperationError, refused
+from barnabas.operations.groups.any_type import SHARE_TYPE
 from barnabas.operations.groups.positions import lags_in_time_ms, logs_of
 from barnabas.operations.groups.reset_plan import Log
 from barnabas.operations.groups.resets import OffsetChange, committed_offsets, require_empty
@@ -61,7 +62,8 @@ async def propose_group_copy(
     if is_same_cluster and group_id == new_group_id and not names:
         raise OperationError("a group cannot be copied to itself", resource=f"group {group_id}")
     found = await _committed(source, group_id, list(selections), names)
-    await require_empty(target, new_group_id)
+    if await require_empty(target, new_group_id) == SHARE_TYPE:
+        raise OperationError("is a share group, which has no committed offsets", resource=f"group {new_group_id}")
     before = await committed_offsets(target, new_group_id)
     by_time = [each for each in found if not is_same_cluster or each.topic in names]
     new = {each: value for each, value in found.items() if each not in by_time}

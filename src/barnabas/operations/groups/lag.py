@@ -3,7 +3,8 @@
 Its one rule: an unknown lag is None, never a guess.
 
 **Lag in records** of a group in a partition is Kafka's number: the end of the partition minus the committed offset. It counts
-offsets, so it includes control records, compacted holes and deleted records. It is 0 for an offset past the end.
+offsets, so it includes control records, compacted holes and deleted records. It is 0 for an offset past the end. Of a share
+group, the coordinator knows it: offsets from the start offset to the end, without those that are done already.
 
 **Lag in time** is the age of the oldest unread record: the moment of asking minus the timestamp of the first record at or
 after the committed offset. It is 0 if nothing is unread. The lag in time of a group that stopped grows with the clock.
@@ -75,9 +76,14 @@ class PartitionPosition:
     lag_ms: int | None = None
     committed_error: KafkaError | None = None
     log_end_error: KafkaError | None = None
+    is_shared: bool = False
+    """Whether it is that of a share group: `committed` is the start offset, and `shared_lag` what its coordinator says."""
+    shared_lag: int | None = None
 
     @property
     def lag(self) -> int | None:
+        if self.is_shared:
+            return self.shared_lag
         return lag_in_records(None if self.committed is None else self.committed.offset, self.log_end_offset)
 
 

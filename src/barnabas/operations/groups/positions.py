@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
 from typing import TypeAlias
 
 from barnabas.client.admin.groups import CommittedOffset, GroupDescription, GroupMember, GroupOffsets
@@ -43,19 +45,27 @@ OffsetInPartition: TypeAlias = tuple[TopicPartition, int]
 
 
 async def positions(
-    cluster: Cluster, groups: Mapping[str, tuple[GroupDescription | None, GroupOffsets]], *, now_ms: int | None
+    cluster: Cluster,
+    groups: Mapping[str, tuple[GroupDescription | None, GroupOffsets]],
+    *,
+    now_ms: int | None,
+    shared_lags: Mapping[str, Mapping[TopicPartition, int | None]] = MappingProxyType({}),
 ) -> dict[str, list[PartitionPosition]]:
     """Return the position of each group in every partition that it has an offset in or is assigned, by topic and number.
 
     `now_ms` is the moment at which lag in time is measured; None leaves lag in time out. The end of each partition is asked for
-    once, and each offset is fetched once, however many groups share it.
+    once, and each offset is fetched once, however many groups share it. `shared_lags` has the lags of share groups.
     """
-    partitions = {group_id: partitions_of_group(*found) for group_id, found in groups.items()}
+    partitions = {
+        group_id: partitions_of_group(group, {**offsets, **shared_lags.get(group_id, {})})
+        for group_id, (group, offsets) in groups.items()
+    }
     wanted = sorted({each for some in partitions.values() for each in some})
     ends = await Records(cluster).list_offsets(dict.fromkeys(wanted, OffsetSpec.LATEST))
     places = {
         (each, value.offset)
-        for _, offsets in groups.values()
+        for group_id, (_, offsets) in groups.items()
+        if group_id not in shared_lags
         for each, value in offsets.items()
         if isinstance(value, CommittedOffset)
     }
@@ -64,11 +74,20 @@ async def positions(
     def of_group(group_id: str) -> list[PartitionPosition]:
         description, offsets = groups[group_id]
         owners = partition_owners(description)
-        return [
+        found = [
             _position(each, offsets.get(each), ends.get(each), owners.get(each), lags) for each in partitions[group_id]
         ]
+        shared = shared_lags.get(group_id)
+        if shared is None:
+            return found
+        return [_shared(each, shared.get(TopicPartition(each.topic, each.partition))) for each in found]
 
     return {group_id: of_group(group_id) for group_id in groups}
+
+
+def _shared(position: PartitionPosition, lag: int | None) -> PartitionPosition:
+    """Return the position of a share group. It belongs to all members, and the oldest record to be done is not known."""
+    return replace(position, is_shared=True, shared_lag=lag, member=None, lag_ms=0 if lag == 0 else None)
 
 
 def _position(

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from barnabas.client.admin.groups import Groups
 from barnabas.client.cluster import Cluster
 from barnabas.client.records import TopicPartition
 from barnabas.operations.errors import OperationError, refused
+from barnabas.operations.groups import any_type
 from barnabas.operations.groups.positions import logs_of
 from barnabas.operations.groups.reset_plan import Log, NoOffsetError, Planned, Reset, Rule, plan
 from barnabas.operations.partitions import Selection, find_partitions
@@ -38,8 +38,8 @@ async def propose_reset(
 
     Raises OperationError if the group has members or nothing is to be reset.
     """
-    await require_empty(cluster, group_id)
-    committed = await committed_offsets(cluster, group_id)
+    kind = await require_empty(cluster, group_id)
+    committed = await committed_offsets(cluster, group_id, kind)
     if selections:
         partitions = [TopicPartition(*key) for key in (await find_partitions(cluster, selections)).keys]
     else:
@@ -51,7 +51,7 @@ async def propose_reset(
 
     async def carry_out() -> dict[TopicPartition, OffsetChange]:
         wanted = {each: change.new for each, change in expected.items()}
-        results = await Groups(cluster).alter_consumer_group_offsets(group_id, wanted)
+        results = await any_type.set_offsets(cluster, group_id, wanted, kind)
         return {each: change._replace(error=results[each]) for each, change in expected.items()}
 
     return Proposal(
@@ -66,9 +66,10 @@ async def propose_reset(
     )
 
 
-async def require_empty(cluster: Cluster, group_id: str) -> None:
-    """Raise OperationError if the group has members. A group that does not exist has none."""
-    found = (await Groups(cluster).describe_consumer_groups([group_id]))[group_id]
+async def require_empty(cluster: Cluster, group_id: str) -> str | None:
+    """Return the type of the group. Raises OperationError if it has members. A group that does not exist has none."""
+    types = await any_type.types_of(cluster, [group_id])
+    found = (await any_type.describe(cluster, [group_id], types))[group_id]
     if isinstance(found, KafkaError):
         if found.code != ErrorCode.GROUP_ID_NOT_FOUND:
             raise refused(found, f"group {group_id}")
@@ -79,14 +80,17 @@ async def require_empty(cluster: Cluster, group_id: str) -> None:
             resource=f"group {group_id}",
             code=ErrorCode.NON_EMPTY_GROUP,
         )
+    return types.get(group_id)
 
 
-async def committed_offsets(cluster: Cluster, group_id: str) -> dict[TopicPartition, int]:
-    """Return the committed offsets of a group. Raises OperationError."""
-    found = (await Groups(cluster).list_consumer_group_offsets([group_id]))[group_id]
+async def committed_offsets(cluster: Cluster, group_id: str, type: str | None = None) -> dict[TopicPartition, int]:
+    """Return the committed offsets of a group, or the start offsets of a share group. Raises OperationError."""
+    found = (await any_type.offsets_of(cluster, [group_id], {group_id: type}))[group_id]
     if isinstance(found, KafkaError):
+        if type is not None and found.code is ErrorCode.GROUP_ID_NOT_FOUND:
+            return {}
         raise refused(found, f"group {group_id}")
-    return {key: value.offset for key, value in found.items() if not isinstance(value, KafkaError)}
+    return {key: value.offset for key, value in found.offsets.items() if not isinstance(value, KafkaError)}
 
 
 async def planned_offsets(

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.operations.groups.lag import PartitionPosition
-from barnabas.operations.groups.positions import positions
 from barnabas.operations.groups.trend import LagHistory, LagTrend, sum_of_trends
 from barnabas.wire.errors import KafkaError, UnsupportedVersionError
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 MAX_DESCRIBED = 500
 _MAX_WITH_TIME = 100
-_COMMITTING = ("Classic", "Consumer", None)
 
 
 class GroupSummary(NamedTuple):
@@ -43,7 +41,10 @@ class GroupSummary(NamedTuple):
 
     @property
     def lag_ms(self) -> int | None:
-        return max((each.lag_ms for each in self.positions if each.lag_ms is not None), default=None)
+        """The age of the oldest unread record. It is not known if it can only be in partitions where it is not known."""
+        found = max((each.lag_ms for each in self.positions if each.lag_ms is not None), default=None)
+        is_hidden = not found and any(each.lag and each.lag_ms is None for each in self.positions)
+        return None if is_hidden else found
 
     @property
     def topics(self) -> list[str]:
@@ -65,21 +66,18 @@ class GroupSummaries(NamedTuple):
 
 async def look_at_groups(cluster: Cluster, wanted: Iterable[str] | None = None) -> GroupSummaries:
     """Look at these groups, or at all; lag in time is left out if there are many. Raises OperationError for one unknown."""
-    from barnabas.client.admin.groups import CONSUMER, Groups
+    from barnabas.client.admin.groups import Groups
+    from barnabas.operations.groups import any_type
 
-    admin = Groups(cluster)
-    listed = {each.group_id: each for each in await admin.list_groups()}
+    listed = {each.group_id: each for each in await Groups(cluster).list_groups()}
     if wanted is not None:
         listed = {group_id: listed[group_id] for group_id in wanted if group_id in listed}
-    ids = sorted(
-        each.group_id
-        for each in listed.values()
-        if each.type in _COMMITTING and (each.protocol_type in (CONSUMER, "") or each.type == "Consumer")
-    )[:MAX_DESCRIBED]
+    ids = sorted(each.group_id for each in listed.values() if any_type.commits_offsets(each))[:MAX_DESCRIBED]
+    types = {group_id: listed[group_id].type for group_id in ids}
     described: dict[str, GroupDescription] = {}
     problems: dict[str, str] = {}
     try:
-        for group_id, found in (await admin.describe_consumer_groups(ids)).items():
+        for group_id, found in (await any_type.describe(cluster, ids, types)).items():
             if isinstance(found, KafkaError):
                 problems[group_id] = f"{found.code.name}: {found.message}"
             else:
@@ -88,12 +86,12 @@ async def look_at_groups(cluster: Cluster, wanted: Iterable[str] | None = None) 
         problems |= dict.fromkeys(ids, str(error))
     offsets = {
         group_id: found
-        for group_id, found in (await admin.list_consumer_group_offsets(list(described))).items()
+        for group_id, found in (await any_type.offsets_of(cluster, list(described), types)).items()
         if not isinstance(found, KafkaError)
     }
     at_ms = time.time_ns() // 1_000_000
-    together = {group_id: (described[group_id], found) for group_id, found in offsets.items()}
-    rows = await positions(cluster, together, now_ms=at_ms if len(together) <= _MAX_WITH_TIME else None)
+    now_ms = at_ms if len(offsets) <= _MAX_WITH_TIME else None
+    rows = await any_type.positions_of(cluster, described, offsets, now_ms=now_ms)
     groups = {
         group_id: GroupSummary(listing, described.get(group_id), rows.get(group_id, []), problems.get(group_id))
         for group_id, listing in sorted(listed.items())

@@ -9,7 +9,7 @@ from random import Random
 from barnabas.operations.local_cluster.layout import CONTROLLER, HOST, LocalNode
 from barnabas.raft import formatting
 from barnabas.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
-from barnabas.wire import Uuid, random_uuid
+from barnabas.wire import Message, Uuid, random_uuid
 
 
 def format_all(
@@ -19,8 +19,9 @@ def format_all(
     random: Random,
     *,
     is_static: bool = False,
+    records: Iterable[Message] = (),
 ) -> str:
-    """Format the log dir of each node for a new cluster, and return the cluster id."""
+    """Format the log dir of each node for a new cluster, whose metadata begin with `records`, and return the cluster id."""
     nodes = list(nodes)
     cluster_id = str(random_uuid(random))
     ids = {node.node_id: random_uuid(random) for node in nodes}
@@ -32,7 +33,8 @@ def format_all(
     for node in nodes:
         directory = directory_of(node.node_id)
         has_voters = node.is_controller and not is_static
-        _write(cluster_id, node.node_id, {directory: ids[node.node_id]}, voters if has_voters else None, now_ms)
+        own = voters if has_voters else None
+        _write(cluster_id, node.node_id, {directory: ids[node.node_id]}, own, now_ms, list(records))
     return cluster_id
 
 
@@ -47,7 +49,8 @@ def _write(
     ids: Mapping[Path, Uuid],
     voters: VoterSet | None,
     now_ms: Callable[[], int],
+    records: Iterable[Message] = (),
 ) -> None:
     (directory,) = ids
-    bootstrap = formatting.bootstrap_records(formatting.effective_features())
+    bootstrap = formatting.bootstrap_records(formatting.effective_features(), records)
     formatting.write_format(formatting.Formatting(cluster_id, node_id, directory, ids, bootstrap, voters), now_ms)

@@ -29,10 +29,12 @@ class LocalNode(NamedTuple):
     rack: str | None = None
     is_apache: bool = False
     """Whether the node runs Apache Kafka instead of barnabas."""
+    clients: str = CLIENTS
+    """The name of the listener for clients, which is that of its security protocol."""
 
     @property
     def listener_names(self) -> tuple[str, ...]:
-        return listener_names(is_broker=self.is_broker, is_controller=self.is_controller)
+        return (self.clients,) * self.is_broker + (CONTROLLER,) * self.is_controller
 
     @property
     def roles(self) -> str:
@@ -44,10 +46,6 @@ class LocalNode(NamedTuple):
 
     def address(self, listener_name: str) -> str:
         return address_text(HOST, self.ports[listener_name])
-
-
-def listener_names(*, is_broker: bool, is_controller: bool) -> tuple[str, ...]:
-    return (CLIENTS,) * is_broker + (CONTROLLER,) * is_controller
 
 
 def nodes_of(nodes: int, controllers: int = 0, racks: Sequence[str] = (), apache: int = 0) -> list[LocalNode]:
@@ -106,7 +104,7 @@ def settings_of(
         "group.initial.rebalance.delay.ms": "0",
     }
     if node.is_broker:
-        settings["listener.security.protocol.map"] = f"{CLIENTS}:PLAINTEXT,{CONTROLLER}:PLAINTEXT"
+        settings["listener.security.protocol.map"] = f"{node.clients}:{node.clients},{CONTROLLER}:PLAINTEXT"
     if node.rack is not None:
         settings["broker.rack"] = node.rack
     return {**settings, **more}

@@ -6,6 +6,7 @@ other process is ever signalled. Each runs in its own session: it does not end w
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -24,6 +25,7 @@ from barnabas.storage.log_dirs import lock_holder
 LOOK_AGAIN_S = 0.05
 START_TIMEOUT_S = 180.0
 STOP_TIMEOUT_S = 60.0
+LEAVE_TIMEOUT_S = 12.0
 LINES_OF_A_FAILURE = 5
 
 
@@ -122,6 +124,7 @@ def stop(cluster: LocalCluster, node_ids: Iterable[int]) -> list[int]:
     """Stop nodes cleanly and wait until they have ended. Return those that had to be killed.
 
     Brokers are stopped before nodes that are only controllers, because a broker asks the active controller for its shutdown.
+    For the same reason the brokers of nodes that are both leave first, and then the nodes stop.
     Nodes of Apache Kafka are stopped first and one after another: each waits long if there is no active controller.
     """
     wanted = list(node_ids)
@@ -144,11 +147,30 @@ def _stop_at_once(cluster: LocalCluster, node_ids: Iterable[int]) -> list[int]:
     running = {node_id: pid for node_id in node_ids if (pid := pid_of(cluster, node_id)) is not None}
     for pid in running.values():
         os.kill(pid, signal.SIGCONT)  # a paused process would not hear the next one
-        os.kill(pid, signal.SIGTERM)
+    _let_leave(cluster, running)
+    for pid in running.values():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
     left = _until_stopped(cluster, running, STOP_TIMEOUT_S)
     for node_id in left:
         os.kill(running[node_id], signal.SIGKILL)
     return _until_stopped(cluster, {node_id: running[node_id] for node_id in left}, STOP_TIMEOUT_S) or list(left)
+
+
+def _let_leave(cluster: LocalCluster, running: Mapping[int, int]) -> None:
+    """If nothing else of the cluster runs: let these brokers leave while all controllers run, which then wait for nobody."""
+    nodes = {each: cluster.nodes[each] for each in running}
+    leaving = [each for each, node in nodes.items() if node.is_controller and not node.is_apache]
+    leaving = [each for each in leaving if cluster.ready_file(each).exists()]  # it listens for the signal
+    if any(pid_of(cluster, each) is not None for each in cluster.nodes if each not in running):
+        return
+    for node_id in leaving:
+        os.kill(running[node_id], signal.SIGUSR1)
+    deadline_s = time.monotonic() + LEAVE_TIMEOUT_S
+    while any(cluster.ready_file(each).exists() and _is_alive(running[each]) for each in leaving):
+        if time.monotonic() > deadline_s:
+            return
+        time.sleep(LOOK_AGAIN_S)
 
 
 def wait_stopped(cluster: LocalCluster, node_id: int, pid: int) -> None:

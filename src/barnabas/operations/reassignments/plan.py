@@ -5,6 +5,7 @@ Its one rule: nothing is changed. Partitions that are already being reassigned a
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -73,7 +74,9 @@ async def plan_moves(cluster: Cluster, selections: Iterable[Selection], goal: Go
     left_out = [key for key in keys if key in ongoing]
     found = await collect(cluster, state, [key for key in keys if key not in ongoing], rack_aware=goal.rack_aware)
     try:
-        made = plan(
+        # In a thread: with many partitions it takes long, and the caller's connections go on.
+        made = await asyncio.to_thread(
+            plan,
             found.current,
             found.racks,
             add=goal.add,

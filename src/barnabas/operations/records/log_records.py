@@ -22,6 +22,7 @@ from barnabas.config.internal_topics import (
     SHARE_GROUP_STATE_TOPIC,
     TRANSACTION_STATE_TOPIC,
 )
+from barnabas.metadata.masking import MASK, SECRET_TYPES, masked
 from barnabas.wire.apis import RECORD_NAMES
 from barnabas.wire.codec import Reader, reader
 from barnabas.wire.errors import MalformedError, UnsupportedVersionError
@@ -197,12 +198,16 @@ def decode_control(record: Record) -> tuple[ControlType, JsonText]:
 Fields = dict[str, Any]
 
 
-def describe(kind: LogKind, record: Record) -> Fields:
-    """Return `type`, `key`, `version` and `value` of a record, as far as it has them; `error` if it cannot be decoded."""
+def describe(kind: LogKind, record: Record, *, with_secrets: bool = False) -> Fields:
+    """Return `type`, `key`, `version` and `value` of a record, as far as it has them; `error` if it cannot be decoded.
+
+    Without secrets, passwords in settings and keys of users are hidden, and so is metadata that cannot be decoded.
+    """
+    is_masked = kind is LogKind.METADATA and not with_secrets
     try:
-        return _DESCRIBED[kind](record)
+        return _without_secrets(record) if is_masked else _DESCRIBED[kind](record)
     except (BatchError, MalformedError, UnsupportedVersionError) as error:
-        return {**_plain(record), "error": str(error)}
+        return {**_plain(record), **({"value": MASK} if is_masked else {}), "error": str(error)}
 
 
 def describe_control(record: Record) -> Fields:
@@ -233,6 +238,13 @@ def _framed(group: str) -> Callable[[Record], Fields]:
         return {"type": type_name, "version": version, "value": data}
 
     return fields
+
+
+def _without_secrets(record: Record) -> Fields:
+    type_name, version, data = decode_framed(record.value)
+    if type_name in SECRET_TYPES:
+        data = decode_framed(masked(record.value or b"")).data
+    return {"type": type_name, "version": version, "value": data}
 
 
 def _entry(kind: LogKind) -> Callable[[Record], Fields]:

@@ -28,6 +28,8 @@ PROTOCOL: Final = "SASL_SSL"
 MECHANISM: Final = "SCRAM-SHA-512"
 ADMIN: Final = "admin"
 """A super user."""
+CONTROLLERS: Final = "controllers"
+"""The settings of `admin` for the listener of the controller, which knows clients by their certificate."""
 
 _LOCAL: Final = ("localhost", "127.0.0.1", "::1")
 _PASSWORD_BYTES: Final = 18
@@ -53,6 +55,10 @@ def create_secured_node(folder: Path, hosts: Iterable[str], port: int, users: It
         raise OperationError(
             "the folder is not empty", resource=str(folder), advice="choose a new one: nothing is replaced"
         )
+    users = list(users)
+    for name in (NODE_USER, CONTROLLERS):
+        if name in users:
+            raise OperationError("the name is taken", resource=name, advice="choose another name for the user")
     hosts = list(dict.fromkeys(hosts)) or [_LOCAL[0]]
     passwords = {name: secrets.token_urlsafe(_PASSWORD_BYTES) for name in (NODE_USER, ADMIN, *users)}
     authority = Authority("barnabas authority", datetime.datetime.now(datetime.UTC))
@@ -69,9 +75,20 @@ def create_secured_node(folder: Path, hosts: Iterable[str], port: int, users: It
     for name in clients:
         settings = _client_settings(folder, address_text(hosts[0], port), name, passwords[name])
         _write_secret(folder / "clients" / f"{name}.properties", properties.dumps(settings))
+        of_librdkafka = _librdkafka_settings(folder, settings["bootstrap.servers"], name, passwords[name])
+        lines = "".join(f"{key}={value}\n" for key, value in of_librdkafka.items())
+        _write_secret(folder / "clients" / f"{name}.librdkafka", lines)
         _write_store(folder / "clients" / f"{name}.pem", authority.issue(name))
+    of_controllers = {
+        "bootstrap.controllers": server["controller.quorum.bootstrap.servers"],
+        "security.protocol": "SSL",
+        **_trust(folder),
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(folder / "clients" / f"{ADMIN}.pem"),
+    }
+    (folder / "clients" / f"{CONTROLLERS}.properties").write_text(properties.dumps(of_controllers))
     profiles = folder / "config.toml"
-    profiles.write_text(_profiles(clients))
+    profiles.write_text(_profiles([*clients, CONTROLLERS]))
     return SecuredNode(folder, folder / "server.properties", profiles, passwords)
 
 
@@ -88,8 +105,7 @@ def _server_settings(folder: Path, host: str, port: int, password: str) -> dict[
         **listener_settings(PROTOCOL, (MECHANISM,), {}, password),
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": str(folder / "node.pem"),
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(folder / "ca.pem"),
+        **_trust(folder),
         "authorizer.class.name": STANDARD_AUTHORIZER,
         SECRET_KEY: secrets.token_urlsafe(_PASSWORD_BYTES),
         "super.users": f"User:{NODE_USER};User:{ADMIN}",
@@ -108,14 +124,28 @@ def _client_settings(folder: Path, address: str, user: str, password: str) -> di
         "security.protocol": PROTOCOL,
         "sasl.mechanism": MECHANISM,
         "sasl.jaas.config": f"{MODULES[MECHANISM]} required username={quoted(user)} password={quoted(password)};",
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(folder / "ca.pem"),
+        **_trust(folder),
     }
 
 
-def _profiles(users: Iterable[str]) -> str:
+def _librdkafka_settings(folder: Path, address: str, user: str, password: str) -> dict[str, str]:
+    return {
+        "bootstrap.servers": address,
+        "security.protocol": PROTOCOL,
+        "sasl.mechanism": MECHANISM,
+        "sasl.username": user,
+        "sasl.password": password,
+        "ssl.ca.location": str(folder / "ca.pem"),
+    }
+
+
+def _trust(folder: Path) -> dict[str, str]:
+    return {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(folder / "ca.pem")}
+
+
+def _profiles(names: Iterable[str]) -> str:
     lines = [f'default = "{ADMIN}"\n']
-    lines += [f'\n[profiles."{name}"]\ncommand-config = "clients/{name}.properties"\n' for name in users]
+    lines += [f'\n[profiles."{name}"]\ncommand-config = "clients/{name}.properties"\n' for name in names]
     return "".join(lines)
 
 

@@ -102,19 +102,20 @@ def _activity(
 
 
 async def group_counts(cluster: Cluster) -> Counter[str] | None:
-    """Return the number of groups with committed offsets in each topic, or None if a group may not be seen."""
+    """Return the number of groups of any type with offsets in each topic, or None if a group may not be seen."""
     from barnabas.client.admin.groups import Groups
+    from barnabas.operations.groups import any_type
 
-    groups = Groups(cluster)
     try:
-        listed = await groups.list_groups(types=("Classic", "Consumer"))
+        types = {each.group_id: each.type for each in await Groups(cluster).list_groups()}
+        found = await any_type.offsets_of(cluster, list(types), types)
     except (KafkaError, UnsupportedVersionError):
         return None
     counts: Counter[str] = Counter()
-    for offsets in (await groups.list_consumer_group_offsets([each.group_id for each in listed])).values():
+    for offsets in found.values():
         if isinstance(offsets, KafkaError):
             return None
-        counts.update({each.topic for each in offsets})
+        counts.update({each.topic for each in (*offsets.offsets, *(offsets.lags or ()))})
     return counts
 
 

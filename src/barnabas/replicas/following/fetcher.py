@@ -1,7 +1,8 @@
 """One fetcher: it copies the partitions that it follows from one leader, with one request at a time.
 
 Its one rule: a partition is changed here only while it follows the leader epoch of the request. Batches are appended as
-received, after a check of their checksums and offsets. Where a log has diverged, the leader says so in its response,
+received, after a check of their checksums and offsets. A fetch tells the leader what this broker has, so what
+`flush.messages` wants on the disk is flushed before it. Where a log has diverged, the leader says so in its response,
 and the log is truncated before the next fetch. A partition that fails waits up to `replica.fetch.backoff.ms`, or for a
 new leader epoch if only that can help. APIs: Fetch, ListOffsets.
 """
@@ -45,7 +46,8 @@ _WAITS_FOR_METADATA = frozenset({ErrorCode.FENCED_LEADER_EPOCH})
 class Surroundings(NamedTuple):
     """What all fetchers of a broker share.
 
-    `connect` opens a connection to a broker, with this client id. `truncate` changes a log in a thread.
+    `connect` opens a connection to a broker, with this client id. `truncate` changes a log in a thread, and `flush` flushes
+    one: it raises KAFKA_STORAGE_ERROR if its log dir has failed.
     """
 
     node_id: int
@@ -54,6 +56,7 @@ class Surroundings(NamedTuple):
     metadata_version: Callable[[], MetadataVersion | None]
     connect: Callable[[int, str], Awaitable[Connection]]
     truncate: Callable[[Partition, Callable[[Log], object]], Awaitable[None]]
+    flush: Callable[[Partition], Awaitable[None]]
     throttle: Callable[[], Throttle]
 
 
@@ -144,12 +147,21 @@ class Fetcher:
             if part.is_full:
                 self._delay(self._followed.values())
             return
+        taken = []
         for topic in response.responses:
             for row in topic.partitions:
                 await others_first()
                 found, offset = asked.get((topic.topic_id, row.partition_index), (None, None))
                 if found is not None and self._is_followed(found) and found.offset == offset:
                     await self._take(found, row)
+                    if row.records:
+                        taken.append(found.partition)
+        await self._flush(taken)
+
+    async def _flush(self, partitions: Iterable[Partition]) -> None:
+        """Flush what has to be on the disk before the leader counts on it. A log dir that fails goes offline."""
+        due = [each for each in partitions if each.opened_log is not None and each.is_flush_due]
+        await asyncio.gather(*(self._surroundings.flush(each) for each in due), return_exceptions=True)
 
     async def _wait(self) -> None:
         """Wait for another partition, or until a delayed one is due."""
@@ -230,6 +242,7 @@ class Fetcher:
         """Open the log and find the position to fetch from. A log without epochs begins at its high watermark."""
         partition = followed.partition
         await partition.open()
+        await self._flush((partition,))
         log = partition.opened_log
         if log is None or not self._is_followed(followed):
             self._delay((followed,))

@@ -113,6 +113,11 @@ class Span:
         self.member_id = member_id
         self.deadline_ms = deadline_ms
 
+    def undo(self) -> None:
+        """Undo the acquisition."""
+        self.delivery_count -= 1
+        self.release(RecordState.AVAILABLE)
+
     def archive(self) -> None:
         """Give up the records at once, whatever is being stored about them."""
         self.state = RecordState.ARCHIVED

@@ -23,6 +23,7 @@ from barnabas.replicas.share.in_flight import (
     StateBatch,
     Write,
 )
+from barnabas.steps import Slices, at_once
 from barnabas.wire import ErrorCode, KafkaError
 
 _MIN_THROTTLED_DELIVERY: Final = 2
@@ -205,22 +206,34 @@ class SharePartition:
         self._advance()
         return left
 
+    def undo(self, member_id: str, acquired: Iterable[Acquired]) -> None:
+        """Undo the acquisition of records that were not delivered: they do not count as delivered either."""
+        for first, last, _ in acquired:
+            for batch in self._between(first, last):
+                for span in batch.cut_out(first, last):
+                    if _is_acquired(span) and span.member_id == member_id:
+                        batch.is_by_offset = batch.is_by_offset or len(batch.spans) > 1
+                        span.undo()
+                        self._is_any_available = True
+
     # --- acknowledging
 
     def acknowledge(
         self, member_id: str, acknowledged: Iterable[Acknowledged], limits: Limits, now_ms: int
-    ) -> Write | None:
+    ) -> Slices[Write | None]:
         """Change the states of records of a member, and return what to store, or None if nothing changes.
 
-        Raises KafkaError, and then changes nothing but locks that were renewed.
+        Raises KafkaError, and then changes nothing but locks that were renewed. Others may acquire and acknowledge other
+        records meanwhile.
         """
         write = Write()
         try:
             for each in acknowledged:
                 if each.last_offset >= self.start_offset:
-                    self._acknowledge(member_id, each, limits, now_ms, write)
-        except KafkaError:
-            self.roll_back(write)
+                    yield from self._acknowledge(member_id, each, limits, now_ms, write)
+                yield
+        except (KafkaError, GeneratorExit):
+            at_once(self.roll_back(write))
             raise
         return write if write.batches else None
 
@@ -232,20 +245,24 @@ class SharePartition:
                 self._begin(span, RecordState.AVAILABLE, limits, write)
         return write if write.batches else None
 
-    def commit(self, write: Write) -> bool:
+    def commit(self, write: Write) -> Slices[bool]:
         """Complete a change after it was stored. Return whether the start offset has moved."""
-        for span in self._spans_of(write):
-            span.commit()
-            if span.state is RecordState.AVAILABLE:
-                self._is_any_available = True
+        for row in write.batches:
+            for span in self._spans_of(write, row):
+                span.commit()
+                if span.state is RecordState.AVAILABLE:
+                    self._is_any_available = True
+            yield
         return self._advance()
 
-    def roll_back(self, write: Write) -> None:
+    def roll_back(self, write: Write) -> Slices[None]:
         """Undo a change that could not be stored."""
-        for span in self._spans_of(write):
-            if span.state.is_terminal:
-                self.delivery_complete_count -= self._count(span)
-            span.roll_back()
+        for row in write.batches:
+            for span in self._spans_of(write, row):
+                if span.state.is_terminal:
+                    self.delivery_complete_count -= self._count(span)
+                span.roll_back()
+            yield
 
     def expire(self, limits: Limits, now_ms: int) -> list[StateBatch]:
         """Release all records whose lock has expired, at once. Return what to store."""
@@ -308,13 +325,11 @@ class SharePartition:
         """Return how many records of a span are in flight."""
         return max(0, span.last - max(span.first, self.start_offset) + 1)
 
-    def _spans_of(self, write: Write) -> list[Span]:
+    def _spans_of(self, write: Write, row: StateBatch) -> list[Span]:
+        """Return the spans of one row of a write: it may have been cut since."""
+        first, last = row.first_offset, row.last_offset
         return [
-            span
-            for first, last, _, _ in write.batches
-            for batch in self._between(first, last)
-            for span in batch.within(first, last)
-            if span.write is write
+            span for batch in self._between(first, last) for span in batch.within(first, last) if span.write is write
         ]
 
     def _acquired_of(self, batch: Batch, is_wanted: Callable[[Span], bool]) -> list[Span]:
@@ -345,7 +360,7 @@ class SharePartition:
 
     def _acknowledge(
         self, member_id: str, acknowledged: Acknowledged, limits: Limits, now_ms: int, write: Write
-    ) -> None:
+    ) -> Slices[None]:
         first, last, types = acknowledged
         for batch in self._acknowledged_batches(first, last):
             if batch.last < self.start_offset:
@@ -361,6 +376,7 @@ class SharePartition:
                         _check_offsets(span, member_id)
                 for span in batch.cut_out(run_first, run_last):
                     self._apply(span, kind, limits, now_ms, write)
+                yield
 
     def _apply(self, span: Span, kind: int, limits: Limits, now_ms: int, write: Write) -> None:
         if kind != AcknowledgeType.RENEW:

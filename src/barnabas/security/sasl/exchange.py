@@ -46,7 +46,6 @@ class Session(NamedTuple):
     principal: KafkaPrincipal
     mechanism: str
     expires_at_ms: int | None = None  # of the credential
-    is_token: bool = False
 
 
 class SaslExchange:
@@ -124,7 +123,7 @@ class SaslExchange:
         return answer
 
     def _complete(self, mechanism: ServerMechanism) -> None:
-        principal = KafkaPrincipal(USER_TYPE, mechanism.authorization_id)
+        principal = KafkaPrincipal(USER_TYPE, mechanism.authorization_id, mechanism.is_token)
         before = None if self._renewed is None else self._renewed.principal
         if before not in (None, principal):
             raise self.fail(
@@ -133,7 +132,7 @@ class SaslExchange:
                     f"{before.type}.{before.name}: {principal.type}.{principal.name}"
                 )
             )
-        self.session = Session(principal, self._mechanism_name, mechanism.expires_at_ms, mechanism.is_token)
+        self.session = Session(principal, self._mechanism_name, mechanism.expires_at_ms)
         self.state = State.COMPLETE
 
     def fail(self, error: KafkaError) -> KafkaError:

@@ -13,7 +13,7 @@ import binascii
 import hashlib
 import hmac
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from barnabas.security.sasl import InvalidCredentialsError, SaslError
@@ -24,7 +24,9 @@ MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 1 << 20  # a server that asks for more may only want to consume CPU time
 
 DEFAULT_ITERATIONS: Final = 4096
+MAX_FAKE_SALT_BYTES: Final = 256
 _FAKE_SALT_BYTES: Final = 32
+_JAVAS_SALT: Final = b"0123456789abcdefghijklmnopqrstuvwxyz"
 
 _NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"  # without `,` and `=`, except in escapes
 _VALUE: Final = r"[\x01-\x2b\x2d-\x7f]+"
@@ -139,19 +141,24 @@ class ScramCredential(NamedTuple):
         return f"ScramCredential(iterations={self.iterations})"
 
 
-def fake_credential(name: str, user: str, secret: bytes) -> ScramCredential:
-    """Return a credential for a user who does not exist. It is the same each time, as that of a real user is.
+def fake_credential(name: str, user: str, secret: bytes, others: Sequence[ScramCredential] = ()) -> ScramCredential:
+    """Return a credential for a user who does not exist. It is the same each time, as that of a real user is, and looks like
+    one of `others`: programs differ in their salts, and users in their iterations.
 
     >>> credential = fake_credential("SCRAM-SHA-256", "nobody", b"random")
     >>> credential == fake_credential("SCRAM-SHA-256", "nobody", b"random")
     True
     """
     digest = HASHES[name]
-    salt, stored_key, server_key = (
+    seed, stored_key, server_key = (
         hmac.digest(secret, b"\0".join((purpose, digest.encode(), user.encode())), digest)
         for purpose in (b"salt", b"stored key", b"server key")
     )
-    return ScramCredential(salt[:_FAKE_SALT_BYTES], stored_key, server_key, DEFAULT_ITERATIONS)
+    like = others[seed[-1] % len(others)] if others else ScramCredential(bytes(_FAKE_SALT_BYTES), b"", b"", 0)
+    salt = hashlib.shake_256(seed).digest(min(len(like.salt), MAX_FAKE_SALT_BYTES))
+    if not like.salt.strip(_JAVAS_SALT):
+        salt = bytes(_JAVAS_SALT[byte % len(_JAVAS_SALT)] for byte in salt)
+    return ScramCredential(salt, stored_key, server_key, like.iterations or DEFAULT_ITERATIONS)
 
 
 def credential_of_password(name: str, password: str, salt: bytes) -> ScramCredential:
@@ -171,7 +178,8 @@ class ScramToken(NamedTuple):
 
 
 class ScramServer:
-    """The server side of SCRAM. `credential_of` returns None for an unknown user; `secret` makes up credentials for these.
+    """The server side of SCRAM. `credential_of` returns None for an unknown user; `secret` makes up credentials for these,
+    which look like some of `others`.
 
     With the extension `tokenauth=true` the user name is the id of a delegation token, which `token_of` finds. Other extensions
     are ignored. `prepare_token` returns the work that makes the credential of a token known, if that has to be done.
@@ -184,6 +192,7 @@ class ScramServer:
         *,
         nonce: str,
         secret: bytes,
+        others: Sequence[ScramCredential] = (),
         token_of: Callable[[str], ScramToken | None] = lambda token_id: None,
         prepare_token: Callable[[str], Callable[[], object] | None] = lambda token_id: None,
     ) -> None:
@@ -195,6 +204,7 @@ class ScramServer:
         self._token: ScramToken | None = None
         self._nonce = nonce
         self._secret = secret
+        self._others = others
         self._credential: ScramCredential | None = None
         self._is_known = False
         self._user = ""
@@ -244,7 +254,8 @@ class ScramServer:
         self._is_known = credential is not None
         if (authorization_id or self._user) != self._user:
             raise SaslError(OTHER_AUTHORIZATION_ID)
-        fake = fake_credential(self.name, self._user, self._secret)  # for known users too: it takes the same time
+        # For known users too: it takes the same time.
+        fake = fake_credential(self.name, self._user, self._secret, self._others)
         if credential is None:
             credential = fake
         elif credential.iterations < MIN_ITERATIONS:

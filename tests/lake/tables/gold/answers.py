@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -232,9 +233,20 @@ def _trouble(history: History) -> list[Span]:
 
 def _minutes(history: History, spans: Sequence[Span], *conditions: str) -> dict[str, float]:
     return {
-        f"{name}_minutes": sum((history.minutes(span) for span in spans if span.value[name]), 0.0)
-        for name in conditions
+        f"{name}_minutes": _by_the_clock(history, [span for span in spans if span.value[name]]) for name in conditions
     }
+
+
+def _by_the_clock(history: History, spans: Iterable[Span]) -> float:
+    """The minutes in which there was some span: each microsecond counts once."""
+    marks = sorted(
+        mark for span in spans for mark in ((span.begin.time, 1), (max(history.until(span), span.begin.time), -1))
+    )
+    total, running = timedelta(), 0
+    for (time, change), (following, _) in pairwise([*marks, marks[-1]] if marks else []):
+        running += change
+        total += following - time if running else timedelta()
+    return total / timedelta(minutes=1)
 
 
 def _by_topic(history: History, trouble: Sequence[Span]) -> Iterator[Value]:
@@ -257,7 +269,7 @@ def _by_broker(history: History, trouble: Sequence[Span], fences: Rows) -> Itera
         fenced = [row["minutes"] for row in fences if row["broker_id"] == broker and row["cause"] != "start"]
         yield {
             "broker_id": broker,
-            "out_of_sync_minutes": sum((history.minutes(span) for span in spans), 0.0),
+            "out_of_sync_minutes": _by_the_clock(history, spans),
             **_minutes(history, spans, "offline", "below_min_isr"),
             "partitions": len({span.key for span in spans}),
             "fenced_minutes": sum(fenced, 0.0),

@@ -46,7 +46,7 @@ def test_minutes_are_counted_to_the_end_of_the_log_and_the_minimum_is_that_of_th
         (1.0, True, True, True, 2),
     ]
     (topic,) = topic_availability(trouble).collect()
-    assert (topic.under_replicated_minutes, topic.offline_minutes, topic.below_min_isr_minutes) == (15.0, 1.0, 12.0)
+    assert (topic.under_replicated_minutes, topic.offline_minutes, topic.below_min_isr_minutes) == (10.0, 1.0, 8.0)
     assert (topic.partitions, topic.is_over) == (2, False)
     trouble.unpersist()
 

@@ -139,6 +139,8 @@ COMMITS = [
     ("g-simple", "d-none", 0, 15, "19:44:04.850", 30 - 7),
 ]
 
+SUBSCRIBED = {("g-cfg1", "d-lz4")}  # of share groups, which commit no offsets
+
 
 def _clock(text: str) -> datetime:
     return datetime.fromisoformat(f"2026-11-15T{text}+00:00")
@@ -189,7 +191,9 @@ def test_topics_are_used_unread_or_empty(tables: dict[str, Rows]) -> None:
                 "created": span.begin.time,
                 "last_written": max(times, default=None),
                 "last_committed": max((_clock(commit[4]) for commit in commits), default=None),
-                "groups": len({commit[0] for commit in commits}),
+                "groups": len(
+                    {(commit[0], commit[1]) for commit in commits} | {one for one in SUBSCRIBED if one[1] == topic}
+                ),
                 "verdict": "used" if commits else "never consumed" if times else "never written",
             }
         )

@@ -166,14 +166,14 @@ def test_minutes_of_trouble_overlap_and_end_with_the_log(tables: dict[str, dict[
     totals = ("topic_name", "under_replicated_minutes", "offline_minutes", "below_min_isr_minutes", "is_over")
     assert _of_planted(tables, "topic_availability", *totals) == [
         ("kept", 1.0, 1.0, 1.0, True),
-        ("near", 26.0, 0.0, 0.0, False),
+        ("near", 13.0, 0.0, 0.0, False),
         ("orders", 2.0, 0.0, 0.0, False),
         ("orders", 12.0, 0.0, 11.0, True),
     ]
     names = ("broker_id", "out_of_sync_minutes", "below_min_isr_minutes", "partitions", "fenced_minutes", "fences")
     assert _of_planted(tables, "broker_availability", *names) == [
-        (1, 30.0, 4.0, 3, 2.0, 1),
-        (2, 3.0, 3.0, 2, 1.0, 1),
+        (1, 13.0, 4.0, 3, 2.0, 1),
+        (2, 2.0, 2.0, 2, 1.0, 1),  # of both topics at the same time
         (3, 10.0, 7.0, 2, 7.0, 2),
         (4, 0.0, 0.0, 0, 0.0, 0),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.sql import functions as f
@@ -24,6 +24,25 @@ from tests.lake.tables.gold.histories import CLUSTER, Histories, at
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+STREAMING = (
+    {"group_id": "app", "group_type": "streams", "topology_topics": ["orders", "app-store-changelog"], "begin": 0},
+    {"group_id": "gone", "group_type": "streams", "topology_topics": ["old", "nowhere"], "begin": 0, "end": 9},
+    {"group_id": "other", "group_type": "consumer", "begin": 0},
+)
+SHARING = (
+    {"group_id": "workers", "member_id": "a", "group_type": "share", "subscribed_topics": ["unread"], "begin": 0},
+    {
+        "group_id": "workers",
+        "member_id": "b",
+        "group_type": "share",
+        "subscribed_topics": ["unread"],
+        "begin": 0,
+        "end": 9,
+    },
+    {"group_id": "plain", "member_id": "c", "group_type": "consumer", "subscribed_topics": ["quiet"], "begin": 0},
+)
 
 
 @pytest.fixture(scope="module")
@@ -133,8 +152,12 @@ def test_a_plan_has_a_reason_and_a_topic_created_again_is_another_one(histories:
         {"topic_id": "second", "name": "again", "begin": 500},
     )
     # Both commits are of the first: one says so, the other is older than the second.
-    assert group_lag(offsets, traffic, topics, histories.log_until(900)).collect() == []
-    (use,) = topic_use(topics, traffic, offsets, histories.log_until(900)).collect()
+    assert (
+        group_lag(offsets, histories.table("share_partitions"), traffic, topics, histories.log_until(900)).collect()
+        == []
+    )
+    members = histories.table("group_members")
+    (use,) = topic_use(topics, traffic, offsets, members, groups, histories.log_until(900)).collect()
     assert (use.topic_id, use.groups, use.verdict) == ("second", 0, "never consumed")
     for frame in (traffic, rates):
         frame.unpersist()
@@ -148,11 +171,15 @@ def test_lag_its_trend_and_topics_that_nobody_uses(histories: Histories) -> None
         {"partition": 1, "minute": 1, "first": 0, "last": 9},
         {"topic": "quiet", "minute": -20000, "first": 0, "last": 0},
         {"topic": "unread", "minute": 30, "first": 0, "last": 0},
+        {"topic": "app-store-changelog", "minute": 30, "first": 0, "last": 0},
         {"topic": "old", "minute": 30, "first": 0, "last": 0},
     ).cache()
     topics = histories.table(
         "topics",
-        *({"topic_id": name, "name": name, "begin": 0} for name in ("unread", "empty", "__consumer_offsets")),
+        *(
+            {"topic_id": name, "name": name, "begin": 0}
+            for name in ("unread", "app-store-changelog", "empty", "__consumer_offsets")
+        ),
         {"topic_id": "orders", "name": "orders", "begin": 0},
         {"topic_id": "quiet", "name": "quiet", "begin": -200_000},
         {"topic_id": "unseen", "name": "unseen", "begin": 0},
@@ -181,7 +208,8 @@ def test_lag_its_trend_and_topics_that_nobody_uses(histories: Histories) -> None
         *commits("other", (41, 10), topic="unseen"),
     )
     end = histories.log_until(450)
-    rows = {row.group_id: row for row in group_lag(offsets, traffic, topics, end).collect()}
+    shared = histories.table("share_partitions")
+    rows = {row.group_id: row for row in group_lag(offsets, shared, traffic, topics, end).collect()}
     assert {group: (row.lag, row.lag_before, row.trend, row.lag_minutes) for group, row in rows.items()} == {
         "behind": (90, 10, "growing", 5.0),  # the log ends at minute 45, and offset 110 was written at minute 40
         "catching up": (50, 95, "falling", 5.0),
@@ -192,15 +220,26 @@ def test_lag_its_trend_and_topics_that_nobody_uses(histories: Histories) -> None
         "new": (190, None, "unknown", 44.0),
     }
     assert {row.lag_is_interpolated for row in rows.values()} == {False}  # each hour has one time
-    use = topic_use(topics, traffic, offsets, end).collect()
+    members = histories.table("group_members", *SHARING)
+    groups = histories.table("groups", *STREAMING)
+    use = topic_use(topics, traffic, offsets, members, groups, end).collect()
     assert {row.topic: (row.verdict, row.groups) for row in use} == {
-        "orders": ("used", 7),
+        "orders": ("used", 8),
         "quiet": ("idle", 0),
-        "unread": ("never consumed", 0),
+        "unread": ("used", 1),  # by a share group, which commits nothing
+        "app-store-changelog": ("used", 1),  # by a streams group, when it restores its state
         "empty": ("never written", 0),
         "unseen": ("unknown", 1),  # somebody has read it, but its log was not
     }
-    unknown = topic_use(topics, traffic.where("false"), offsets, end).collect()
+    unread = {
+        row.topic: row
+        for row in topic_use(
+            topics, traffic, offsets, histories.table("group_members"), histories.table("groups"), end
+        ).collect()
+    }
+    for topic in ("unread", "app-store-changelog"):
+        assert (unread[topic].verdict, unread[topic].groups) == ("never consumed", 0)
+    unknown = topic_use(topics, traffic.where("false"), offsets, members, groups, end).collect()
     assert {row.verdict for row in unknown} == {"unknown"}
 
 
@@ -241,11 +280,49 @@ def test_lag_in_time_is_the_age_of_the_oldest_unread_record_at_the_end_of_the_lo
             for partition, offset in cases
         ),
     )  # fmt: skip
-    found = group_lag(offsets, traffic, topics, histories.log_until(1000)).collect()
+    shared = histories.table("share_partitions")
+    found = group_lag(offsets, shared, traffic, topics, histories.log_until(1000)).collect()
     assert {
         (row.partition, row.committed_offset): (row.lag, row.lag_minutes, row.lag_is_interpolated, row.trend)
         for row in found
     } == cases
+
+
+def test_share_groups_lag_behind_by_what_is_not_done_yet(histories: Histories) -> None:
+    traffic = _traffic(
+        histories,
+        {"partition": 0, "minute": 10, "first": 0, "last": 99},
+        {"topic": "again", "topic_id": "second", "minute": 10, "first": 0, "last": 9},
+    )
+    topics = histories.table(
+        "topics",
+        {"topic_id": "orders", "name": "orders", "begin": 0},
+        {"topic_id": "first", "name": "again", "begin": 0, "end": 5},
+        {"topic_id": "second", "name": "again", "begin": 6},
+    )
+
+    def position(group: str, begin: int, start_offset: int | None, done: int | None = 0, **more: Any) -> dict[str, Any]:
+        state = {"start_offset": start_offset, "delivery_complete_count": done}
+        return {"group_id": group, "topic_id": "orders", "partition": 0, "begin": begin, **state, **more}
+
+    shared = histories.table(
+        "share_partitions",
+        position("some done", 100, 20, 5, end=300),
+        position("some done", 300, 40, 15),
+        position("not given", 110, 90, None),
+        position("all done", 110, 100),
+        position("only assigned", 110, None),
+        position("deleted", 110, 10, end=120),
+        position("of a deleted topic", 3, 5, topic_id="first"),
+        position("of the topic of this name", 110, 5, topic_id="second"),
+    )
+    found = group_lag(histories.table("group_offsets"), shared, traffic, topics, histories.log_until(1000)).collect()
+    assert {row.group_id: (row.topic, row.committed_offset, row.lag, row.lag_before) for row in found} == {
+        "some done": ("orders", 40, 45, 75),
+        "not given": ("orders", 90, 10, None),
+        "all done": ("orders", 100, 0, None),
+        "of the topic of this name": ("again", 5, 5, None),
+    }
 
 
 def test_spark_interpolates_as_the_definition_does(histories: Histories) -> None:

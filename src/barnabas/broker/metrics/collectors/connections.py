@@ -33,7 +33,30 @@ ACCEPT_WAITS = counter(
 ACCEPT_WAIT_MS = counter(
     "barnabas_connection_accept_wait_milliseconds_total", "Times for which listeners waited that way.", "listener"
 )
-METRICS = (COUNT, CREATED, CLOSED, INCOMING, OUTGOING, MUTES, MUTED_MS, ACCEPT_WAITS, ACCEPT_WAIT_MS)
+_SOCKETS = "kafka_server_socket_server_metrics_"
+LOGINS = counter(
+    f"{_SOCKETS}successful_authentication_total",
+    "Connections that have logged in, or have done a TLS handshake.",
+    "listener",
+)
+FAILED_LOGINS = counter(
+    f"{_SOCKETS}failed_authentication_total", "Logins and TLS handshakes that have failed.", "listener"
+)
+RENEWALS = counter(
+    f"{_SOCKETS}successful_reauthentication_total", "Sessions that were continued by another login.", "listener"
+)
+FAILED_RENEWALS = counter(
+    f"{_SOCKETS}failed_reauthentication_total", "Sessions that were ended by another login, which failed.", "listener"
+)
+EXPIRED = counter(
+    f"{_SOCKETS}expired_connections_killed_total",
+    "Connections that were closed because their session had ended, and their client did not log in again.",
+    "listener",
+)
+METRICS = (
+    *(COUNT, CREATED, CLOSED, INCOMING, OUTGOING, LOGINS, FAILED_LOGINS, RENEWALS, FAILED_RENEWALS, EXPIRED),
+    *(MUTES, MUTED_MS, ACCEPT_WAITS, ACCEPT_WAIT_MS),
+)
 REASONS = ("client", "error", "idle", "limit", "rate", "stop")
 
 
@@ -47,6 +70,11 @@ def collect(node: Observed, out: Exposition, left_out: Counter[str]) -> Slices[N
             out.add(CLOSED, counters.closed[reason], labels(listener=name, reason=reason))
         out.add(INCOMING, counters.incoming_bytes, text)
         out.add(OUTGOING, counters.outgoing_bytes, text)
+        out.add(LOGINS, counters.successful_logins, text)
+        out.add(FAILED_LOGINS, counters.failed_logins, text)
+        out.add(RENEWALS, counters.successful_renewals, text)
+        out.add(FAILED_RENEWALS, counters.failed_renewals, text)
+        out.add(EXPIRED, counters.expired_sessions, text)
         out.add(MUTES, counters.mutes, text)
         out.add(MUTED_MS, counters.muted_ms, text)
         out.add(ACCEPT_WAITS, counters.accept_waits, text)

@@ -25,6 +25,14 @@ BY_FIELD = {
     "fetch_requests": _metric("totalfetchrequests", "Partitions in Fetch responses."),
     "failed_produce_requests": _metric("failedproducerequests", "Partitions of Produce requests that failed."),
     "failed_fetch_requests": _metric("failedfetchrequests", "Partitions of Fetch requests that failed."),
+    "share_fetch_requests": _metric("totalsharefetchrequests", "ShareFetch requests, one for each of their topics."),
+    "failed_share_fetch_requests": _metric("failedsharefetchrequests", "Topics of ShareFetch requests that failed."),
+    "share_acknowledge_requests": _metric(
+        "totalshareacknowledgementrequests", "Requests with acknowledgements, one for each of their topics."
+    ),
+    "failed_share_acknowledge_requests": _metric(
+        "failedshareacknowledgementrequests", "Topics of requests with acknowledgements that failed."
+    ),
 }
 METRICS = tuple(BY_FIELD.values())
 

@@ -11,8 +11,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import click
-
+from barnabas.cli.kafka.group_tools import (
+    EXECUTION,
+    check_partitions,
+    logs_for,
+    metadata_of,
+    partitions_named,
+    say,
+    say_error,
+)
 from barnabas.cli.kafka.java_text import exception_text, hash_order, partition_hash, string_hash
 from barnabas.cli.kafka.kafka_consumer_groups.lines import (
     SCENARIOS,
@@ -39,29 +46,18 @@ from barnabas.client.admin.groups import CONSUMER, CommittedOffset, GroupDescrip
 from barnabas.client.admin.records import OffsetSpec, Records
 from barnabas.client.cluster import Cluster
 from barnabas.client.records import TopicPartition
-from barnabas.client.state import ClusterState
-from barnabas.operations.groups.positions import logs_of
-from barnabas.operations.groups.reset_plan import Log, NoOffsetError, Reset, Rule, parse_file, plan
+from barnabas.operations.groups.reset_plan import NoOffsetError, Reset, Rule, parse_file, plan
 from barnabas.operations.quantities import parse_iso_duration_ms
 from barnabas.wire.errors import ErrorCode, KafkaError
 
-_EXECUTION = "java.util.concurrent.ExecutionException"
-_GROUP_LEVEL = (
+GROUP_LEVEL = (
     *(ErrorCode.INVALID_GROUP_ID, ErrorCode.GROUP_ID_NOT_FOUND),
     *(ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.NON_EMPTY_GROUP),
 )
-_PARTITION_LEVEL = (
+PARTITION_LEVEL = (
     *(ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, ErrorCode.TOPIC_AUTHORIZATION_FAILED),
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
 )
-
-
-def _say(text: str) -> None:
-    click.echo(text, nl=False)
-
-
-def say_error(text: str) -> None:
-    _say(f"\nError: {text}\n")
 
 
 async def act(cluster: Cluster, has: Mapping[str, Any]) -> None:
@@ -76,7 +72,7 @@ async def act(cluster: Cluster, has: Mapping[str, Any]) -> None:
         await _delete_offsets(cluster, has["group"][-1], has["topic"])
     else:
         plans = await _reset(cluster, has)
-        _say(resets_csv(plans, with_group=len(has.get("group", ())) != 1) if "export" in has else resets_text(plans))
+        say(resets_csv(plans, with_group=len(has.get("group", ())) != 1) if "export" in has else resets_text(plans))
 
 
 def validate_regex(regex: str) -> None:
@@ -86,9 +82,9 @@ def validate_regex(regex: str) -> None:
         regular_expressions.check(regex)
     except KafkaError as error:
         why = (error.message or "").rpartition("regular expression: ")[2]
-        _say(f"The regular expression `{regex}` is invalid: {why}\n")
+        say(f"The regular expression `{regex}` is invalid: {why}\n")
     else:
-        _say(f"The regular expression `{regex}` is valid.\n")
+        say(f"The regular expression `{regex}` is valid.\n")
 
 
 # --- listing and describing
@@ -106,7 +102,7 @@ async def _listed(
     try:
         found = await Groups(cluster).list_groups(types=types, states=states)
     except KafkaError as error:
-        raise ToolProblem(f"{_EXECUTION}: {exception_text(error)}") from error
+        raise ToolProblem(f"{EXECUTION}: {exception_text(error)}") from error
     rows = {
         each.group_id: (each.group_id, each.type, each.state) for each in found if each.protocol_type in ("", CONSUMER)
     }
@@ -115,11 +111,11 @@ async def _listed(
 
 async def _list(cluster: Cluster, has: Mapping[str, Any]) -> None:
     if "type" not in has and "state" not in has:
-        _say("".join(f"{group_id}\n" for group_id, _, _ in await _listed(cluster, TYPES, ())))
+        say("".join(f"{group_id}\n" for group_id, _, _ in await _listed(cluster, TYPES, ())))
         return
     types, states = parse_types(has.get("type", "")), parse_states(has.get("state", ""))
     found = await _listed(cluster, types, states)
-    _say(listing_text(found, with_type="type" in has, with_state="state" in has))
+    say(listing_text(found, with_type="type" in has, with_state="state" in has))
 
 
 async def _described(cluster: Cluster, group_ids: Iterable[str]) -> dict[str, GroupDescription]:
@@ -151,11 +147,11 @@ async def _describe(cluster: Cluster, has: Mapping[str, Any]) -> None:
             sys.stdout.flush()
             note(said)
         if "members" in has:
-            _say(members_text(group, verbose=verbose))
+            say(members_text(group, verbose=verbose))
         elif "state" in has:
-            _say(group_state_text(group, verbose=verbose) if group.state != "Dead" else "")
+            say(group_state_text(group, verbose=verbose) if group.state != "Dead" else "")
         elif offsets[group_id] and group.state != "Dead":
-            _say(offsets_text(group_id, offsets[group_id], verbose=verbose))
+            say(offsets_text(group_id, offsets[group_id], verbose=verbose))
 
 
 async def _offset_rows(cluster: Cluster, described: Mapping[str, GroupDescription]) -> dict[str, list[OffsetRow]]:
@@ -185,29 +181,20 @@ async def _committed(cluster: Cluster, group_ids: Iterable[str]) -> dict[str, di
     committed: dict[str, dict[TopicPartition, CommittedOffset]] = {}
     for group_id, found in (await Groups(cluster).list_consumer_group_offsets(list(group_ids))).items():
         if isinstance(found, KafkaError):
-            raise ToolProblem(f"{_EXECUTION}: {exception_text(found)}")
+            raise ToolProblem(f"{EXECUTION}: {exception_text(found)}")
         committed[group_id] = {each: value for each, value in found.items() if not isinstance(value, KafkaError)}
     return committed
-
-
-async def _topics(cluster: Cluster, topics: Iterable[str], *, is_wrapped: bool = True) -> ClusterState:
-    """Return the metadata of existing topics. `is_wrapped` selects Kafka's form of the error for a missing one."""
-    state = await cluster.metadata(set(topics))
-    for code in state.errors.values():
-        error = KafkaError(code)
-        raise ToolProblem(f"{_EXECUTION}: {exception_text(error)}" if is_wrapped else str(error.message))
-    return state
 
 
 async def _log_ends(cluster: Cluster, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
     """Return the end offset of every partition that has a leader."""
     wanted = list(partitions)
-    state = await _topics(cluster, (each.topic for each in wanted))
+    state = await metadata_of(cluster, (each.topic for each in wanted))
     led = [each for each in wanted if state.leader(*each) is not None]
     ends: dict[TopicPartition, int] = {}
     for each, found in (await Records(cluster).list_offsets(dict.fromkeys(led, OffsetSpec.LATEST))).items():
         if isinstance(found, KafkaError):
-            raise ToolProblem(f"{_EXECUTION}: {exception_text(found)}")
+            raise ToolProblem(f"{EXECUTION}: {exception_text(found)}")
         ends[each] = found.offset
     return ends
 
@@ -216,14 +203,14 @@ async def _log_ends(cluster: Cluster, partitions: Iterable[TopicPartition]) -> d
 
 
 async def _reset(cluster: Cluster, has: Mapping[str, Any]) -> dict[str, dict[TopicPartition, int]]:
-    reset = _reset_asked(has)
+    reset = reset_asked(has)
     described = await Groups(cluster).describe_consumer_groups(await _group_ids(cluster, has))
     plans: dict[str, dict[TopicPartition, int]] = {}
     for group_id in hash_order(described, string_hash):
         group = described[group_id]
         if isinstance(group, KafkaError):
             if group.code != ErrorCode.GROUP_ID_NOT_FOUND:
-                raise ToolProblem(f"{_EXECUTION}: {exception_text(group)}")
+                raise ToolProblem(f"{EXECUTION}: {exception_text(group)}")
         elif group.state not in ("Empty", "Dead"):
             say_error(
                 f"Assignments can only be reset if the group '{group_id}' is inactive, "
@@ -240,7 +227,7 @@ async def _reset(cluster: Cluster, has: Mapping[str, Any]) -> dict[str, dict[Top
     return plans
 
 
-def _reset_asked(has: Mapping[str, Any]) -> Reset | None:
+def reset_asked(has: Mapping[str, Any]) -> Reset | None:
     """Return the scenario, or None if there is none: Kafka reports that only after it has found the partitions."""
     if "to-offset" in has:
         return Reset(Rule.OFFSET, parse_long("to-offset", has["to-offset"]))
@@ -261,19 +248,19 @@ async def _planned(
     cluster: Cluster, group_id: str, reset: Reset | None, has: Mapping[str, Any]
 ) -> dict[TopicPartition, int]:
     wanted = await _partitions_asked(cluster, group_id, has)
-    await _check_partitions(cluster, wanted)
+    await check_partitions(cluster, wanted)
     if reset is None:
         names = ", ".join(f"[{name}]" for name in SCENARIOS)
         raise UsageProblem(f"Option '[reset-offsets]' requires one of the following scenarios: [{names}]")
     file: dict[TopicPartition, int] | None = None
     if reset.rule is Rule.FILE:
-        file = _file(has["from-file"], group_id)
+        file = file_of(has["from-file"], group_id)
         if not file:
             say_error(f"No reset plan for group {group_id} found")
             return {}
         wanted = list(file)
     committed = {each: value.offset for each, value in (await _committed(cluster, [group_id]))[group_id].items()}
-    logs = await _logs(cluster, wanted, reset.value if reset.rule is Rule.TIME else None)
+    logs = await logs_for(cluster, wanted, reset.value if reset.rule is Rule.TIME else None)
     try:
         planned = plan(reset, logs, committed, file)
     except NoOffsetError as error:
@@ -286,7 +273,7 @@ async def _planned(
     return {each: new.offset for each, new in planned.items()}
 
 
-def _file(path: str, group_id: str) -> dict[TopicPartition, int]:
+def file_of(path: str, group_id: str) -> dict[TopicPartition, int]:
     try:
         return parse_file(Path(path).read_text(), group_id)
     except (OSError, ValueError) as error:
@@ -300,37 +287,7 @@ async def _partitions_asked(cluster: Cluster, group_id: str, has: Mapping[str, A
         if "from-file" not in has:
             raise UsageProblem("One of the reset scopes should be defined: --all-topics, --topic.")
         return []
-    named = parse_topics(has["topic"])
-    whole = [topic for topic, numbers in named if numbers is None]
-    state = await _topics(cluster, whole, is_wrapped=False)
-    found = [TopicPartition(topic, number) for topic, numbers in named for number in numbers or ()]
-    return found + [TopicPartition(topic, number) for topic in whole for number in state.topics[topic].partitions]
-
-
-async def _check_partitions(cluster: Cluster, partitions: list[TopicPartition]) -> None:
-    state = await _topics(cluster, (each.topic for each in partitions))
-    for problem, wrong in (
-        ("do not exist", [each for each in partitions if state.partition(*each) is None]),
-        ("have no leader", [each for each in partitions if state.leader(*each) is None]),
-    ):
-        if wrong:
-            raise ToolProblem(f'The partitions "{",".join(map(str, wrong))}" {problem}')
-
-
-async def _logs(
-    cluster: Cluster, partitions: Iterable[TopicPartition], time_ms: int | None
-) -> dict[TopicPartition, Log]:
-    found = await logs_of(cluster, partitions, time_ms)
-    logs: dict[TopicPartition, Log] = {}
-    for each in hash_order(found, partition_hash):
-        log = found[each]
-        if isinstance(log, KafkaError):
-            raise ToolProblem(f"{_EXECUTION}: {exception_text(log)}")
-        if time_ms is not None and log.at_time is None:
-            empty = f"Partition {each.partition} from topic {each.topic} is empty"
-            _say(f"\nWarn: {empty}. Falling back to latest known offset.\n")
-        logs[each] = log
-    return logs
+    return await partitions_named(cluster, has["topic"])
 
 
 # --- deleting
@@ -342,13 +299,13 @@ async def _delete(cluster: Cluster, has: Mapping[str, Any]) -> None:
     deleted = hash_order((group_id for group_id in results if group_id not in errors), string_hash)
     names = ", ".join(f"'{group_id}'" for group_id in deleted)
     if not errors:
-        _say(f"Deletion of requested consumer groups ({names}) was successful.\n")
+        say(f"Deletion of requested consumer groups ({names}) was successful.\n")
         return
     say_error("Deletion of some consumer groups failed:")
     for group_id in hash_order(errors, string_hash):
-        _say(f"* Group '{group_id}' could not be deleted due to: {exception_text(errors[group_id])}\n")
+        say(f"* Group '{group_id}' could not be deleted due to: {exception_text(errors[group_id])}\n")
     if deleted:
-        _say(f"\nThese consumer groups were deleted successfully: {names}\n")
+        say(f"\nThese consumer groups were deleted successfully: {names}\n")
 
 
 async def _delete_offsets(cluster: Cluster, group_id: str, topics: Iterable[str]) -> None:
@@ -366,11 +323,11 @@ async def _delete_offsets(cluster: Cluster, group_id: str, topics: Iterable[str]
         results, first = dict.fromkeys(partitions, error), error
     texts.update((each, exception_text(error) if error else None) for each, error in results.items())
     if first is None:
-        _say(f"Request succeeded for deleting offsets from group {group_id}.\n")
-    elif first.code in _GROUP_LEVEL:
+        say(f"Request succeeded for deleting offsets from group {group_id}.\n")
+    elif first.code in GROUP_LEVEL:
         say_error(str(first.code.message))
-    elif first.code in _PARTITION_LEVEL:
+    elif first.code in PARTITION_LEVEL:
         say_error("Encountered some partition-level error, see the follow-up details.")
     else:
         say_error(f"Encountered some unknown error: {first.code.name}")
-    _say(deleted_offsets_text(texts))
+    say(deleted_offsets_text(texts))

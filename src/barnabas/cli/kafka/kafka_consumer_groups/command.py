@@ -65,7 +65,8 @@ _OPTIONAL: dict[str, Any] = {"is_flag": False, "flag_value": ""}
 @click.pass_context
 def kafka_consumer_groups(ctx: click.Context, /, **given: Any) -> None:
     """List, describe, reset and delete groups as Kafka's script of this name does. See also: barnabas groups."""
-    from barnabas.cli.kafka.kafka_consumer_groups.actions import act, say_error, validate_regex  # imports asyncio
+    from barnabas.cli.kafka.group_tools import say_error
+    from barnabas.cli.kafka.kafka_consumer_groups.actions import act, validate_regex  # imports asyncio
     from barnabas.cli.kafka.kafka_consumer_groups.lines import (
         NOT_EXECUTED,
         ToolProblem,

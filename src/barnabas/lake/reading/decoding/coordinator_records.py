@@ -1,4 +1,4 @@
-"""Records of `__consumer_offsets` and `__transaction_state`: bytes to columns, JSON and messages. Pure.
+"""Records of `__consumer_offsets`, `__transaction_state` and `__share_group_state`: bytes to columns, JSON and messages. Pure.
 
 Its one rule: unknown types and versions are not errors. A newer type or version has its number and no JSON; only bytes that do
 not match their own version are malformed. The JSON is exactly that of Kafka's own tools, with subscriptions and assignments of
@@ -23,6 +23,7 @@ from barnabas.wire.json_text import TextWriter, text_writer
 
 GROUPS = "group"
 TRANSACTIONS = "transaction"
+SHARE_STATES = "share"
 
 _CACHED_KEYS = 1 << 16
 _INT16 = struct.Struct(">h")
@@ -61,6 +62,7 @@ class Key(NamedTuple):
     member_id: str | None
     transactional_id: str | None
     error: str | None
+    topic_id: str | None = None
 
 
 class Value(NamedTuple):
@@ -89,7 +91,7 @@ NO_VALUE = Value(None, None, None, None)
 
 @functools.lru_cache(maxsize=_CACHED_KEYS)
 def decode_key(data: bytes | None, log: str) -> Key:
-    """Decode the key of a record in a log of `GROUPS` or `TRANSACTIONS`."""
+    """Decode the key of a record in a log of `GROUPS`, `TRANSACTIONS` or `SHARE_STATES`."""
     if data is None or len(data) < _INT16.size:
         return _unknown_key(None, "the record has no key")
     number: int = _INT16.unpack_from(data)[0]
@@ -112,6 +114,7 @@ def decode_key(data: bytes | None, log: str) -> Key:
         getattr(message, "member_id", None),
         getattr(message, "transactional_id", None),
         None,
+        str(message.topic_id) if hasattr(message, "topic_id") else None,
     )
 
 

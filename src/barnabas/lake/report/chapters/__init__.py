@@ -14,6 +14,7 @@ from barnabas.lake.report.chapters import (
     balance,
     changes,
     consumption,
+    incidents,
     inventory,
     leaders,
     quorum,
@@ -25,6 +26,7 @@ from barnabas.lake.report.queries import INVENTORY
 from barnabas.lake.report.section import Section
 
 CHAPTERS = (
+    incidents.CHAPTER,
     availability.CHAPTER,
     consumption.CHAPTER,
     changes.CHAPTER,
@@ -46,6 +48,7 @@ QUERIES = {
 """By name."""
 
 BY_IMPORTANCE = (
+    incidents.INCIDENTS,
     availability.TOPIC_AVAILABILITY,
     availability.PARTITION_TROUBLE,
     availability.BROKER_FENCES,

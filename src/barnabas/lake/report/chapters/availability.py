@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from barnabas.lake.declared_column import Column
 from barnabas.lake.report.charts import BARS, LANES, answer_of, index_of, present, range_of, rows_of, span_of
 from barnabas.lake.report.content import ClusterContent, Row
-from barnabas.lake.report.figures import KeyFigure, judged, one
+from barnabas.lake.report.figures import KeyFigure, is_single, judged, one, total_of
 from barnabas.lake.report.plots import Bar, Figure, Lane, horizontal_bars, nice_minutes, timeline
 from barnabas.lake.report.queries import CLUSTER, INVENTORY, Query, numbers
 from barnabas.lake.report.section import Chapter, Section
-from barnabas.lake.report.text import count, counted, duration, iso
+from barnabas.lake.report.text import between, count, counted, duration
 
 _TROUBLE_TOTALS = """
 select cluster_id,
-  sum(if(offline, minutes, 0)) as offline_minutes,
-  sum(if(below_min_isr, minutes, 0)) as below_min_isr_minutes,
-  sum(if(under_replicated, minutes, 0)) as under_replicated_minutes,
   count(distinct if(offline, struct(topic_id, partition), null)) as offline_partitions,
   count(distinct if(below_min_isr, struct(topic_id, partition), null)) as below_min_isr_partitions,
   count(distinct if(under_replicated, struct(topic_id, partition), null)) as under_replicated_partitions,
@@ -29,9 +28,6 @@ TROUBLE_TOTALS = Query(
     "trouble_totals",
     ("partition_trouble",),
     numbers(
-        offline_minutes="Without a leader, summed over partitions.",
-        below_min_isr_minutes="Below min.insync.replicas.",
-        under_replicated_minutes="With a replica out of sync.",
         offline_partitions="Number of partitions affected.",
         below_min_isr_partitions="Number of partitions affected.",
         under_replicated_partitions="Number of partitions affected.",
@@ -56,7 +52,7 @@ select cluster_id, '{kind}' as kind, count(distinct outage) as outages,
     )
   ) group by cluster_id, outage
 ) group by cluster_id"""
-    for kind in ("offline", "below_min_isr")
+    for kind in ("offline", "below_min_isr", "under_replicated")
 )
 
 OUTAGES = Query(
@@ -64,7 +60,7 @@ OUTAGES = Query(
     ("partition_trouble",),
     (
         CLUSTER,
-        Column("kind", "string", "offline or below_min_isr."),
+        Column("kind", "string", "offline, below_min_isr or under_replicated."),
         Column("outages", "bigint", "How often some partition was so; overlapping times are one outage."),
         Column("minutes", "double", "How long some partition was so, by the clock and not summed over partitions."),
         Column("began", "timestamp", "When the first began."),
@@ -80,15 +76,21 @@ def _outage(cluster: ClusterContent, kind: str, partitions: int) -> tuple[str, s
     if row is None or not partitions:
         return None
     value = f"{duration(row['minutes'])}, {counted(partitions, 'partition')}"
-    when = f"from {iso(row['began'])} to {iso(row['until'])}"
-    return value, when if row["outages"] == 1 else f"{counted(row['outages'], 'outage')} {when}"
+    when = between(row["began"], row["until"])
+    return value, when if row["outages"] == 1 else f"{counted(row['outages'], 'time')}, {when}"
+
+
+def _outage_or_count(cluster: ClusterContent, kind: str, partitions: int) -> str:
+    found = _outage(cluster, kind, partitions)
+    return found[0] if found else counted(partitions, "partition")
 
 
 # --- topics
 
 
 def topic_availability_chart(cluster: ClusterContent, name: str) -> str:
-    rows = rows_of(cluster, "topic_availability")[:BARS]
+    known = rows_of(cluster, "topic_availability")
+    rows = known[:BARS]
     if not rows:
         return ""
     kinds = (
@@ -100,45 +102,56 @@ def topic_availability_chart(cluster: ClusterContent, name: str) -> str:
     for row in rows:
         column, words = next(((c, w) for c, w in kinds if row[c] > 0), kinds[-1])
         values = tuple(row[column] for column, _ in kinds)
-        bars.append(Bar(row["topic_name"], values, f"{duration(row[column])} {words}"))
-    said = bars[0].text
+        bars.append(Bar(row["topic_name"], values, f"{words} {duration(row[column])}"))
+    said = f"Worst: {rows[0]['topic_name']}, {bars[0].text}; {counted(rows[0]['partitions'], 'partition')} affected"
+    if len(known) > 1 and len(known) == total_of(cluster, "topic_availability") and _are_alike(known, kinds):
+        partitions = counted(sum(row["partitions"] for row in known), "partition")
+        said = f"{counted(len(known), 'topic')}, {bars[0].text}; {partitions} affected"
+        bars = [bars[0]._replace(label=f"each of {counted(len(known), 'topic')}")]
     figure = Figure(
         name,
-        f"Worst: {rows[0]['topic_name']}, {said}",
+        said,
         "Minutes without a leader, below min.insync.replicas, and under-replicated, by topic.",
-        "minutes, summed over the partitions of a topic",
+        "how long some partition of the topic was so",
     )
     return horizontal_bars(figure, bars, duration, scale=nice_minutes, legend=[words for _, words in kinds])
+
+
+def _are_alike(rows: Sequence[Row], kinds: Sequence[tuple[str, str]]) -> bool:
+    """Return whether all rows say the same, as far as it is shown: one outage of everything."""
+    return len({tuple(duration(row[column]) for column, _ in kinds) for row in rows}) == 1
 
 
 def without_a_leader(cluster: ClusterContent) -> KeyFigure | None:
     row = one(cluster, TROUBLE_TOTALS, "partition_trouble")
     if row is None:
         return None
-    minutes, partitions, now = row["offline_minutes"], row["offline_partitions"], row["offline_now"]
+    partitions, now = row["offline_partitions"], row["offline_now"]
     if outage := _outage(cluster, "offline", partitions):
         said = f"Down {outage[1]}; {_still(now)}"
-        return KeyFigure("without a leader", outage[0], judged(partitions), said)
+        return KeyFigure("without a leader", outage[0], judged(partitions, now), said)
     if not partitions:
         said = "No partition was ever without a leader."
     else:
         said = f"{counted(partitions, 'partition')} had no leader for a time; {_still(now)}"
-    return KeyFigure("without a leader", duration(minutes), judged(partitions), said)
+    return KeyFigure("without a leader", count(partitions), judged(partitions, now), said)
 
 
 def below_min_isr(cluster: ClusterContent) -> KeyFigure | None:
     row = one(cluster, TROUBLE_TOTALS, "partition_trouble")
     if row is None:
         return None
-    minutes, partitions, now = row["below_min_isr_minutes"], row["below_min_isr_partitions"], row["below_min_isr_now"]
+    partitions, now = row["below_min_isr_partitions"], row["below_min_isr_now"]
     if outage := _outage(cluster, "below_min_isr", partitions):
+        if outage == _outage(cluster, "offline", row["offline_partitions"]):
+            return None  # what has no leader accepts no writes at all
         said = f"No acks=all writes {outage[1]}; {_still(now)}"
-        return KeyFigure("below min ISR", outage[0], judged(partitions), said)
+        return KeyFigure("below min ISR", outage[0], judged(partitions, now), said)
     if not partitions:
         said = "No partition was ever below min.insync.replicas."
     else:
         said = f"{counted(partitions, 'partition')} could not accept acks=all writes for a time; {_still(now)}"
-    return KeyFigure("below min ISR", duration(minutes), judged(partitions), said)
+    return KeyFigure("below min ISR", count(partitions), judged(partitions, now), said)
 
 
 def _still(now: int) -> str:
@@ -148,7 +161,8 @@ def _still(now: int) -> str:
 TOPIC_AVAILABILITY = Section(
     "topic_availability",
     question="How long was each topic without a leader, below min.insync.replicas, or under-replicated?",
-    order="offline_minutes desc, below_min_isr_minutes desc, under_replicated_minutes desc, topic_name, topic_id",
+    order="offline_minutes desc, below_min_isr_minutes desc, under_replicated_minutes desc, partitions desc,"
+    " topic_name, topic_id",
     empty="No partition was ever without a leader, below min.insync.replicas, or under-replicated.",
     columns=(
         "topic_name",
@@ -218,11 +232,13 @@ def brokers_in_service(cluster: ClusterContent) -> KeyFigure | None:
     if inventory is None or fences is None:
         return None
     brokers, fenced, silent = inventory["brokers"], inventory["fenced_brokers"], fences["silent"]
+    if is_single(cluster) and not fenced and not silent:
+        return None
     parts = [f"{counted(fenced, 'is', 'are')} fenced." if fenced else "None is fenced."]
     if silent:
         parts.append(f"Fenced for silence {counted(silent, 'time')} in this log.")
     value = f"{brokers - fenced} of {brokers}"
-    return KeyFigure("brokers in service", value, judged(fenced or silent), " ".join(parts))
+    return KeyFigure("brokers in service", value, judged(fenced or silent, fenced), " ".join(parts))
 
 
 BROKER_FENCES = Section(
@@ -254,7 +270,7 @@ def broker_availability_chart(cluster: ClusterContent, name: str) -> str:
     ]
     finding = f"Broker {rows[0]['broker_id']} was out of sync the longest: {duration(rows[0]['out_of_sync_minutes'])}"
     figure = Figure(
-        name, finding, "Minutes out of sync, by broker.", "minutes out of sync, summed over a broker's replicas"
+        name, finding, "Minutes out of sync, by broker.", "how long some replica of the broker was out of sync"
     )
     return horizontal_bars(figure, bars, duration, scale=nice_minutes)
 
@@ -285,13 +301,16 @@ def under_replicated(cluster: ClusterContent) -> KeyFigure | None:
     if row is None:
         return None
     now, partitions = row["under_replicated_now"], row["under_replicated_partitions"]
+    if is_single(cluster):
+        return None  # a partition that is not in sync there has no leader
     if not partitions:
         said = "Every replica was always in sync."
     else:
-        total = duration(row["under_replicated_minutes"])
-        said = f"At the end of the log. Ever: {counted(partitions, 'partition')}, {total} in all."
-    return KeyFigure("partitions under-replicated", count(now), judged(now), said)
+        said = f"At the end of the log. Ever: {_outage_or_count(cluster, 'under_replicated', partitions)}."
+    return KeyFigure("partitions under-replicated", count(now), judged(now, now), said)
 
+
+_TROUBLE = ("offline", "below_min_isr", "under_replicated", "min_isr", "missing", "is_over")
 
 PARTITION_TROUBLE = Section(
     "partition_trouble",
@@ -301,16 +320,14 @@ PARTITION_TROUBLE = Section(
     columns=(
         "topic_name",
         "partition",
+        "alike",
         "began",
         "until",
         "minutes",
-        "offline",
-        "below_min_isr",
-        "under_replicated",
-        "min_isr",
-        "missing",
-        "is_over",
+        *_TROUBLE,
     ),
+    # A broker that stops is one row, and not one for each of its partitions.
+    alike=("date_trunc('minute', began)", "date_trunc('minute', until)", *_TROUBLE),
     queries=(TROUBLE_TOTALS,),
     figures=(under_replicated,),
 )

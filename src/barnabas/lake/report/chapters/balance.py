@@ -14,7 +14,7 @@ from barnabas.lake.report.charts import (
     span_of,
 )
 from barnabas.lake.report.content import ClusterContent, Row
-from barnabas.lake.report.figures import KeyFigure, Verdict, counts, judged, total_of
+from barnabas.lake.report.figures import KeyFigure, Verdict, counts, is_single, judged, total_of
 from barnabas.lake.report.plots import Bar, Figure, Lane, horizontal_bars, nice_bytes, timeline
 from barnabas.lake.report.queries import COUNTED, Query, counted_by, top
 from barnabas.lake.report.section import Chapter, Section
@@ -120,7 +120,9 @@ def fullest_disk(cluster: ClusterContent) -> KeyFigure | None:
     if growth > 0:
         said += f", enough for {duration(worst['usable_bytes'] / growth * 1440)} at its observed growth"
     value = percent(worst["used_share"])
-    return KeyFigure("fullest disk", value, judged(worst["used_share"] >= FULL), f"{said}.")
+    return KeyFigure(
+        "fullest disk", value, judged(worst["used_share"] >= FULL, worst["used_share"] >= FULL), f"{said}."
+    )
 
 
 DISK_BALANCE = Section(
@@ -238,13 +240,13 @@ def reassignments_chart(cluster: ClusterContent, name: str) -> str:
 
 def partitions_moved(cluster: ClusterContent) -> KeyFigure | None:
     outcomes = counts(cluster, REASSIGNMENTS_BY_OUTCOME)
-    if outcomes is None or "reassignments" not in cluster.tables:
-        return None
+    if outcomes is None or "reassignments" not in cluster.tables or (is_single(cluster) and not outcomes):
+        return None  # one broker has nowhere to move anything
     running = [row["minutes"] for row in cluster.tables["reassignments"].rows if row["outcome"] == "running"]
     longest = max(running, default=0.0)
     if longest > LONG_MINUTES:
         said = f"{counted(outcomes['running'], 'move')} still running, the longest for {duration(longest)}."
-        return KeyFigure("partitions moved", count(sum(outcomes.values())), Verdict.LOOK, said)
+        return KeyFigure("partitions moved", count(sum(outcomes.values())), Verdict.AWARE, said)
     said = ", ".join(f"{count(number)} {name}" for name, number in sorted(outcomes.items())) or "Nothing was moved"
     return KeyFigure("partitions moved", count(sum(outcomes.values())), Verdict.PLAIN, f"{said}.")
 

@@ -95,7 +95,7 @@ def groups_falling_behind(cluster: ClusterContent) -> KeyFigure | None:
     if not bad:
         return KeyFigure("groups falling behind", "0", Verdict.GOOD, f"Of {counted(total, 'group')}.")
     said = f"Of {counted(total, 'group')}: {count(trends['growing'])} with growing lag, {count(trends['stopped'])} stopped."
-    return KeyFigure("groups falling behind", count(bad), Verdict.LOOK, said)
+    return KeyFigure("groups falling behind", count(bad), Verdict.ACT, said)
 
 
 GROUP_LAG = Section(
@@ -162,7 +162,7 @@ def groups_seen_to_fall_behind(cluster: ClusterContent) -> KeyFigure | None:
         said += f": {count(verdicts['growing'])} with growing lag, {count(verdicts['stopped'])} that read nothing"
     elif verdicts["unknown"]:
         said = f"{counted(verdicts['unknown'], 'group')} with lag seen only once: the next run tells whether it grows"
-    verdict = Verdict.PLAIN if verdicts["unknown"] and not bad else judged(bad)
+    verdict = Verdict.PLAIN if verdicts["unknown"] and not bad else judged(bad, bad)
     return KeyFigure("groups seen to fall behind", count(bad), verdict, f"{said}.")
 
 
@@ -256,7 +256,7 @@ def hanging(cluster: ClusterContent) -> KeyFigure | None:
         rows = cluster.tables["hanging_transactions"].rows
         longest = max((row["minutes"] for row in rows), default=0.0)
         said = f"Consumers that read committed records wait. The oldest is open for {duration(longest)}."
-    return KeyFigure("hanging transactions", count(total), judged(total), said)
+    return KeyFigure("hanging transactions", count(total), judged(total, total), said)
 
 
 HANGING_TRANSACTIONS = Section(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from barnabas.lake.declared_column import Column
 from barnabas.lake.report.charts import BARS, answer_of, over_time_bars
 from barnabas.lake.report.content import ClusterContent
-from barnabas.lake.report.figures import KeyFigure, Verdict, Zeros, total_of
+from barnabas.lake.report.figures import KeyFigure, Verdict, Zeros, is_single, total_of
 from barnabas.lake.report.plots import Bar, Figure, horizontal_bars
 from barnabas.lake.report.queries import CLUSTER, Query, over_time, over_time_columns, top
 from barnabas.lake.report.section import Chapter, Section
@@ -34,8 +34,8 @@ def unclean_elections(cluster: ClusterContent) -> KeyFigure | None:
         causes[row["series"]] += row["count"]
     unclean = causes["unclean election"]
     if unclean:
-        said = f"{counted(unclean, 'election')} unclean: records may be lost."
-        return KeyFigure("leader changes", count(total), Verdict.LOOK, said)
+        said = f"Records may be lost. They are among {counted(total, 'leader change')}."
+        return KeyFigure("unclean elections", count(unclean), Verdict.ACT, said)
     said = "No partition ever changed its leader."
     if causes:
         cause = max(causes, key=lambda name: (causes[name], name))
@@ -93,7 +93,7 @@ def isr_flaps_chart(cluster: ClusterContent, name: str) -> str:
 
 
 def left_the_isr(cluster: ClusterContent) -> KeyFigure | None:
-    if ISR_FLAPS_BY_BROKER.name not in cluster.answers:
+    if ISR_FLAPS_BY_BROKER.name not in cluster.answers or is_single(cluster):
         return None
     brokers = answer_of(cluster, ISR_FLAPS_BY_BROKER)
     if not brokers:

@@ -11,7 +11,7 @@ from barnabas.lake.report.figures import KeyFigure, judged, total_of
 from barnabas.lake.report.plots import Course, Figure, Lane, Point, courses, timeline
 from barnabas.lake.report.queries import TOP, Query, over_time, over_time_columns
 from barnabas.lake.report.section import Chapter, Section
-from barnabas.lake.report.text import count, counted, duration, iso, short
+from barnabas.lake.report.text import clock, count, counted, duration, iso, short
 
 # --- leaders of the quorum
 
@@ -28,7 +28,7 @@ def quorum_leaders_chart(cluster: ClusterContent, name: str) -> str:
     return timeline(
         Figure(
             name,
-            f"Controller {newest['leader_id']} has led since {iso(newest['began'])} ({led}), in epoch {newest['epoch']}",
+            f"Controller {newest['leader_id']} has led since {clock(newest['began'])} ({led}), in epoch {newest['epoch']}",
             "Who led the quorum when, by epoch.",
             "time (UTC); a bar for each epoch, with its number where there is room",
         ),
@@ -48,6 +48,9 @@ def quorum_epochs(cluster: ClusterContent) -> KeyFigure | None:
     total, log = total_of(cluster, "quorum_leaders"), cluster.log
     if not total or log.first_time is None or log.last_time is None:
         return None
+    rows = rows_of(cluster, "quorum_leaders")
+    if rows and all(row["voters"] == 1 for row in rows):
+        return None  # the only voter leads each time that it starts
     days = (log.last_time - log.first_time).total_seconds() / 86400
     changes = counted(total - 1, "change")
     often = total > 2 and total - 1 > max(days, 1.0)
@@ -149,7 +152,7 @@ def quorum_health_chart(cluster: ClusterContent, name: str) -> str:
 
 def nodes_behind(cluster: ClusterContent) -> KeyFigure | None:
     rows = rows_of(cluster, "quorum_health")
-    if not rows:
+    if len(rows) < 2:  # who is alone is never behind
         return None
     gone = [row for row in rows if not row["is_there"] and row["role"] != "observer"]
     late = [row for row in rows if row["is_there"] and (row["seconds_since_caught_up"] or 0) > BEHIND_SECONDS]
@@ -161,7 +164,7 @@ def nodes_behind(cluster: ClusterContent) -> KeyFigure | None:
         said = f"Node {worst['replica_id']} had not caught up for {since}, when last seen."
     elif gone:
         said = f"Node {gone[0]['replica_id']}, a {gone[0]['role']} once, was missing when the quorum was last observed."
-    return KeyFigure("quorum nodes behind", count(len(late) + len(gone)), judged(late or gone), said)
+    return KeyFigure("quorum nodes behind", count(len(late) + len(gone)), judged(late or gone, late or gone), said)
 
 
 QUORUM_HEALTH = Section(

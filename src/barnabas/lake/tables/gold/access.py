@@ -16,14 +16,12 @@ from pyspark.sql import functions as f
 
 from barnabas.config.internal_topics import GROUP_METADATA_TOPIC
 from barnabas.lake.declared_column import Column, ddl
-from barnabas.lake.tables.declaration import Mode, Table
+from barnabas.lake.tables.declaration import Mode, Table, Uses
 from barnabas.lake.tables.gold.intervals import now
 from barnabas.lake.tables.gold.shared_columns import CLUSTER
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from barnabas.security.acl import AclEntry
 
 _ENTRY = ("resource_type", "pattern_type", "resource_name", "principal", "host", "operation", "permission")
 _RESOURCE = (
@@ -145,7 +143,7 @@ def _there(*kinds: _Named) -> DataFrame:
 
 
 def _ask(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    from barnabas.lake.facts.metadata_kinds import code_of
+    from barnabas.lake.facts.acl_entries import code_of, entries_of
     from barnabas.metadata.acls import indexed
     from barnabas.security.acl import PatternType, ResourceType
     from barnabas.security.acl_access import Resource, effective_access
@@ -245,6 +243,7 @@ def acl_findings(
 def _audit(entries: pa.Table, names: pa.Table) -> pa.Table:
     import pyarrow as pa
 
+    from barnabas.lake.facts.acl_entries import entries_of
     from barnabas.security.acl_audit import Traces, audit
     from barnabas.security.acl_text import entry_text
 
@@ -276,29 +275,6 @@ def _audit(entries: pa.Table, names: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=pa.schema(fields))
 
 
-def entries_of(rows: Iterable[Any]) -> Iterator[AclEntry]:
-    """Yield rows of `acls` as entries."""
-    from barnabas.lake.facts.metadata_kinds import code_of
-    from barnabas.security.acl import (
-        AclEntry,
-        AclOperation,
-        AclPermissionType,
-        PatternType,
-        ResourceType,
-    )
-
-    for row in rows:
-        yield AclEntry(
-            resource_type=code_of(ResourceType, row["resource_type"]),
-            resource_name=row["resource_name"],
-            pattern_type=code_of(PatternType, row["pattern_type"]),
-            principal=row["principal"],
-            host=row["host"],
-            operation=code_of(AclOperation, row["operation"]),
-            permission=code_of(AclPermissionType, row["permission"]),
-        )
-
-
 TABLES = (
     Table(
         "acl_grants",
@@ -309,6 +285,7 @@ TABLES = (
         acl_grants,
         Mode.FULL,
         ("cluster_id", "principal", *_PATTERN),
+        is_kept=True,
     ),
     Table(
         "acl_grants_by_resource",
@@ -319,6 +296,7 @@ TABLES = (
         acl_grants_by_resource,
         Mode.FULL,
         ("cluster_id", *_PATTERN),
+        is_kept=True,
     ),
     Table(
         "access",
@@ -329,6 +307,14 @@ TABLES = (
         access,
         Mode.FULL,
         ("cluster_id", "principal", *_PATTERN, "host"),
+        is_kept=True,
+        uses={
+            "topics": Uses(("name",)),
+            "groups": Uses(("group_id",)),
+            "group_offsets": Uses(("group_id",)),
+            "transactions": Uses(("transactional_id",)),
+            "tokens": Uses(("token_id",)),
+        },
     ),
     Table(
         "traces_of_use",
@@ -350,5 +336,13 @@ TABLES = (
         acl_findings,
         Mode.FULL,
         ("cluster_id", "finding", "entries", "message"),
+        is_kept=True,
+        uses={
+            "topics": Uses(("name",)),
+            "groups": Uses(("group_id",)),
+            "traffic": Uses(("topic",)),
+            "group_offsets": Uses(("group_id", "topic"), ended=True),
+            "group_members": Uses(("group_id", "subscribed_topics"), ended=True),
+        },
     ),
 )

@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 
 from barnabas.lake.declared_column import Column
 from barnabas.lake.tables.declaration import Mode, Table
-from barnabas.lake.tables.gold.intervals import islands, lasting, log_ends, minutes_between, with_before
+from barnabas.lake.tables.gold.intervals import by_the_clock, islands, lasting, log_ends, minutes_between, with_before
 from barnabas.lake.tables.gold.shared_columns import CLUSTER, PARTITION, TOPIC, WHEN
 
 _MIN_ISR = "min.insync.replicas"
@@ -132,34 +132,32 @@ def _cut(rows: DataFrame, settings: DataFrame, on: list[str]) -> DataFrame:
 AVAILABILITY = (
     *TOPIC,
     Column("partitions", "bigint", "Number of its partitions that ever had trouble."),
-    Column("under_replicated_minutes", "double", "Minutes under-replicated, summed over its partitions."),
-    Column("offline_minutes", "double", "Minutes without a leader, summed over its partitions."),
-    Column("below_min_isr_minutes", "double", "Minutes below min.insync.replicas, summed over its partitions."),
+    Column("under_replicated_minutes", "double", "Minutes in which some partition of it was under-replicated."),
+    Column("offline_minutes", "double", "Minutes in which some partition of it had no leader."),
+    Column("below_min_isr_minutes", "double", "Minutes in which some partition of it was below min.insync.replicas."),
     Column("is_over", "boolean", "Whether all of it has ended by the end of the log."),
 )
 
 
-def _minutes(condition: str) -> SparkColumn:
-    return f.sum(f.when(f.col(condition), f.col("minutes")).otherwise(0.0)).alias(f"{condition}_minutes")
+def _kinds(*names: str) -> dict[str, SparkColumn]:
+    return {name: f.col(name) for name in names}
 
 
 def topic_availability(partition_trouble: DataFrame) -> DataFrame:
-    return partition_trouble.groupBy(*_TOPIC).agg(
-        f.countDistinct("partition").alias("partitions"),
-        _minutes("under_replicated"),
-        _minutes("offline"),
-        _minutes("below_min_isr"),
-        f.every("is_over").alias("is_over"),
+    minutes = by_the_clock(partition_trouble, _TOPIC, **_kinds("under_replicated", "offline", "below_min_isr"))
+    counts = partition_trouble.groupBy(*_TOPIC).agg(
+        f.countDistinct("partition").alias("partitions"), f.every("is_over").alias("is_over")
     )
+    return counts.join(minutes, _TOPIC).select(*(column.name for column in AVAILABILITY))
 
 
 BROKER_AVAILABILITY = (
     CLUSTER,
     Column("broker_id", "int", "The broker."),
-    Column("out_of_sync_minutes", "double", "Minutes that its replicas were not in sync, summed over partitions."),
-    Column("offline_minutes", "double", "Of these, minutes in which the partition had no leader."),
+    Column("out_of_sync_minutes", "double", "Minutes in which some replica of it was not in sync."),
+    Column("offline_minutes", "double", "Of these, minutes in which such a partition had no leader."),
     Column(
-        "below_min_isr_minutes", "double", "Of these, minutes in which the partition was below min.insync.replicas."
+        "below_min_isr_minutes", "double", "Of these, minutes in which such a partition was below min.insync.replicas."
     ),
     Column("partitions", "bigint", "Number of partitions affected."),
     Column("fenced_minutes", "double", "Minutes that it was fenced, after it had once been unfenced."),
@@ -169,16 +167,10 @@ BROKER_AVAILABILITY = (
 
 def broker_availability(partition_trouble: DataFrame, broker_fences: DataFrame, brokers: DataFrame) -> DataFrame:
     keys = ["cluster_id", "broker_id"]
-    missing = (
-        partition_trouble.withColumn("broker_id", f.explode("missing"))
-        .groupBy(*keys)
-        .agg(
-            f.sum("minutes").alias("out_of_sync_minutes"),
-            _minutes("offline"),
-            _minutes("below_min_isr"),
-            f.countDistinct("topic_id", "partition").alias("partitions"),
-        )
-    )
+    out = partition_trouble.withColumn("broker_id", f.explode("missing"))
+    minutes = by_the_clock(out, keys, out_of_sync=f.lit(True), **_kinds("offline", "below_min_isr"))
+    partitions = out.groupBy(*keys).agg(f.countDistinct("topic_id", "partition").alias("partitions"))
+    missing = minutes.join(partitions, keys)
     fenced = (
         broker_fences.where("cause != 'start'")
         .groupBy(*keys)

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from barnabas.lake.declared_column import Column
-from barnabas.lake.tables.declaration import Mode, Table
+from barnabas.lake.tables.declaration import Mode, Table, Uses
 from barnabas.lake.tables.gold.intervals import now
 from barnabas.lake.tables.gold.shared_columns import CLUSTER, PARTITION
 
@@ -94,6 +94,8 @@ TABLES = (
         broker_balance,
         Mode.FULL,
         ("cluster_id", "broker_id"),
+        is_kept=True,
+        uses={"partitions": Uses(("topic_id", "partition", "replicas", "leader"))},
     ),
     Table(
         "rack_violations",

@@ -307,6 +307,9 @@ TABLES = (
         Mode.FULL,
         ("cluster_id", "offset", "kind", "resource", "sentence"),
         not_null=("cluster_id", "offset", "kind", "resource", "sentence"),
+        is_kept=True,
+        grows_by="offset",
+        whole=("topics",),
     ),
     Table(
         "config_history",
@@ -318,5 +321,7 @@ TABLES = (
         Mode.FULL,
         ("cluster_id", "resource_type", "resource_name", "name", "offset"),
         not_null=("cluster_id", "resource_type", "resource_name", "name", "offset"),
+        is_kept=True,
+        grows_by="offset",
     ),
 )

@@ -7,6 +7,7 @@ its offset between the first and the last one.
 
 from __future__ import annotations
 
+from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 
@@ -26,7 +27,12 @@ TOPIC_USE = (
     Column("created", "timestamp", "When it was created."),
     Column("last_written", "timestamp", "The time of its last record; null: none was seen."),
     Column("last_committed", "timestamp", "When a group last committed an offset of it; null: never."),
-    Column("groups", "bigint", "How many groups have ever committed an offset of it."),
+    Column(
+        "groups",
+        "bigint",
+        "How many groups have ever committed an offset of it, are share groups that subscribed to it, or streams groups whose "
+        "topology has it.",
+    ),
     Column(
         "verdict",
         "string",
@@ -41,19 +47,44 @@ def _commits(group_offsets: DataFrame, topics: DataFrame) -> DataFrame:
     return rows.where(f.coalesce(f.col("said_id") == f.col("topic_id"), f.col("commit_time") >= f.col("created")))
 
 
+_NAMED = ("cluster_id", "group_id", "topic", "valid_to_time")
+
+
+def _subscriptions(group_members: DataFrame) -> DataFrame:
+    """Return the topics that share groups have subscribed to: they commit no offsets."""
+    members = group_members.where("group_type = 'share'")
+    return members.withColumn("topic", f.explode("subscribed_topics")).select(*_NAMED)
+
+
+def _topologies(groups: DataFrame) -> DataFrame:
+    """Return the topics of the topologies of streams groups. They read their changelogs without committing offsets."""
+    return groups.withColumn("topic", f.explode("topology_topics")).select(*_NAMED)
+
+
+def _while_it_exists(named: DataFrame, topics: DataFrame) -> DataFrame:
+    """Return the rows about existing topics, with their id, without those about a deleted topic of the same name."""
+    rows = named.join(present_topics(topics), ["cluster_id", "topic"])
+    return rows.where(f.col("valid_to_time").isNull() | (f.col("valid_to_time") >= f.col("created")))
+
+
 def topic_use(
-    topics: DataFrame, traffic: DataFrame, group_offsets: DataFrame, metadata_records: DataFrame
+    topics: DataFrame,
+    traffic: DataFrame,
+    group_offsets: DataFrame,
+    group_members: DataFrame,
+    groups: DataFrame,
+    metadata_records: DataFrame,
 ) -> DataFrame:
     key = ["cluster_id", "topic_id", "topic"]
+    used = _commits(group_offsets, topics).select(*key, "group_id", "commit_time", "committed_offset")
+    for named in (_subscriptions(group_members), _topologies(groups)):
+        rows = _while_it_exists(named, topics).select(*key, "group_id")
+        used = used.unionByName(rows, allowMissingColumns=True)
     written = traffic.groupBy("cluster_id", "topic_id").agg(f.max("last_time").alias("last_written"))
-    read = (
-        _commits(group_offsets, topics)
-        .groupBy(*key)
-        .agg(
-            f.max("commit_time").alias("last_committed"),
-            f.countDistinct("group_id").alias("groups"),
-            f.max("committed_offset").alias("read_until"),
-        )
+    read = used.groupBy(*key).agg(
+        f.max("commit_time").alias("last_committed"),
+        f.countDistinct("group_id").alias("groups"),
+        f.max("committed_offset").alias("read_until"),
     )
     watched = traffic.select("cluster_id", f.lit(True).alias("is_watched")).distinct()
     rows = (
@@ -89,10 +120,14 @@ GROUP_LAG = (
     Column("group_id", "string", "The group."),
     Column("topic", "string", "The topic."),
     Column("partition", "int", "The partition."),
-    Column("committed_offset", "bigint", "From where on it has still to read."),
+    Column("committed_offset", "bigint", "From where on it has still to read; of a share group, its start offset."),
     Column("end_offset", "bigint", "The end of the partition."),
-    Column("lag", "bigint", "The end minus the committed offset, at least 0."),
-    Column("committed_at", "timestamp", "When it last committed."),
+    Column(
+        "lag",
+        "bigint",
+        "The end minus the committed offset, at least 0; of a share group, without records that are done already.",
+    ),
+    Column("committed_at", "timestamp", "When it last committed, or the position of a share group was last stored."),
     Column(
         "lag_minutes",
         "double",
@@ -114,19 +149,25 @@ GROUP_LAG = (
 
 
 def group_lag(
-    group_offsets: DataFrame, traffic: DataFrame, topics: DataFrame, metadata_records: DataFrame
+    group_offsets: DataFrame,
+    share_partitions: DataFrame,
+    traffic: DataFrame,
+    topics: DataFrame,
+    metadata_records: DataFrame,
 ) -> DataFrame:
-    rows = _last_commits(_commits(group_offsets, topics)).join(_ends(traffic), ["cluster_id", "topic_id", "partition"])
+    commits = _commits(group_offsets, topics).withColumn("done", f.lit(0)).select(*_COMMIT)
+    commits = commits.unionByName(_positions(share_partitions, topics).select(*_COMMIT))
+    rows = _last_commits(commits).join(_ends(traffic), ["cluster_id", "topic_id", "partition"])
     committed, before = f.col("committed_offset"), f.col("before")
     rows = with_oldest_unread(rows).withColumns(
         {
             "end_before": f.expr(f"aggregate(hours, 0L, (most, hour) -> greatest(most, {_END_AT}))"),
-            "lag": f.greatest(f.lit(0).cast("bigint"), f.col("end_offset") - committed),
+            "lag": f.greatest(f.lit(0).cast("bigint"), f.col("end_offset") - committed - f.col("done")),
         }
     )
     rows = rows.withColumn(
         "lag_before",
-        f.when(f.col("end_before") > 0, f.greatest(f.lit(0).cast("bigint"), f.col("end_before") - before["offset"])),
+        f.when(f.col("end_before") > 0, _lag_before(f.col("end_before"), before)),
     ).join(f.broadcast(log_ends(metadata_records)), "cluster_id")
     idle = minutes_between(f.greatest("since", "unread_time"), f.col("last_time"))
     trend = (
@@ -143,6 +184,36 @@ def group_lag(
     return rows.withColumns(
         {"lag_minutes": lag_minutes, "lag_is_interpolated": is_interpolated, "trend": trend}
     ).select(*(column.name for column in GROUP_LAG))
+
+
+_COMMIT = (
+    "cluster_id",
+    "group_id",
+    "topic_id",
+    "topic",
+    "partition",
+    "committed_offset",
+    "done",
+    "commit_time",
+    "valid_from_offset",
+    "valid_to_offset",
+)
+
+
+def _positions(share_partitions: DataFrame, topics: DataFrame) -> DataFrame:
+    """Return the positions of share groups as if they were commits, without those in deleted topics."""
+    rows = share_partitions.where("start_offset is not null").join(present_topics(topics), ["cluster_id", "topic_id"])
+    return rows.withColumns(
+        {
+            "committed_offset": f.col("start_offset"),
+            "commit_time": f.col("valid_from_time"),
+            "done": f.coalesce("delivery_complete_count", f.lit(0)),
+        }
+    )
+
+
+def _lag_before(end: Expression, before: Expression) -> Expression:
+    return f.greatest(f.lit(0).cast("bigint"), end - before["offset"] - before["done"])
 
 
 def with_oldest_unread(rows: DataFrame) -> DataFrame:
@@ -176,7 +247,7 @@ def with_oldest_unread(rows: DataFrame) -> DataFrame:
 def _last_commits(commits: DataFrame) -> DataFrame:
     """Return the current commit of each partition, since when it has had this offset, and an earlier commit to compare with."""
     keys = ["cluster_id", "group_id", "topic_id", "topic", "partition"]
-    commit = f.struct(f.col("commit_time").alias("time"), f.col("committed_offset").alias("offset"))
+    commit = f.struct(f.col("commit_time").alias("time"), f.col("committed_offset").alias("offset"), "done")
     order = Window.partitionBy(*keys)
     rows = commits.withColumn("last", f.max_by(commit, "valid_from_offset").over(order))
     is_same = f.col("committed_offset") == f.col("last.offset")
@@ -193,6 +264,7 @@ def _last_commits(commits: DataFrame) -> DataFrame:
         *keys,
         f.col("last.offset").alias("committed_offset"),
         f.col("last.time").alias("committed_at"),
+        f.col("last.done").alias("done"),
         "since",
         "before",
     )
@@ -257,7 +329,7 @@ TABLES = (
         "gold",
         "Which topics are idle, and which have never been consumed?",
         TOPIC_USE,
-        ("topics", "traffic", "group_offsets", "metadata_records"),
+        ("topics", "traffic", "group_offsets", "group_members", "groups", "metadata_records"),
         topic_use,
         Mode.FULL,
         ("cluster_id", "topic_id"),
@@ -268,11 +340,13 @@ TABLES = (
         "gold",
         "Which groups are behind, in records and in time, and does it get worse?",
         GROUP_LAG,
-        ("group_offsets", "traffic", "topics", "metadata_records"),
+        ("group_offsets", "share_partitions", "traffic", "topics", "metadata_records"),
         group_lag,
         Mode.FULL,
         ("cluster_id", "group_id", "topic", "partition"),
         not_null=("lag", "trend"),
+        is_kept=True,
+        needs="traffic",
     ),
     Table(
         "hanging_transactions",

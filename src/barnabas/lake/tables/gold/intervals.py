@@ -60,6 +60,22 @@ def lasting(history: DataFrame, ends: DataFrame) -> DataFrame:
     return history.join(f.broadcast(ends), "cluster_id").withColumn("until", until).withColumn("minutes", minutes)
 
 
+def by_the_clock(spans: DataFrame, keys: Sequence[str], **kinds: Column) -> DataFrame:
+    """Return `<kind>_minutes` for each key: how long some span of the key was of the kind. What overlaps counts once."""
+    order = Window.partitionBy(*keys).orderBy("began", "until").rowsBetween(Window.unboundedPreceding, -1)
+    begin, end = f.unix_micros("began"), f.unix_micros("until")
+    gains = {
+        kind: f.when(
+            condition, f.greatest(f.lit(0), end - f.greatest(begin, f.max(f.when(condition, end)).over(order)))
+        )
+        for kind, condition in kinds.items()
+    }
+    marked = spans.select("*", *(gain.alias(f"_{kind}") for kind, gain in gains.items()))
+    return marked.groupBy(*keys).agg(
+        *((f.coalesce(f.sum(f"_{kind}"), f.lit(0)) / f.lit(60_000_000.0)).alias(f"{kind}_minutes") for kind in kinds)
+    )
+
+
 def minutes_between(start: Column, end: Column) -> Column:
     """Return the minutes between two times; null if one of them is."""
     minutes = (f.unix_micros(end) - f.unix_micros(start)) / f.lit(60_000_000.0)

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from barnabas.lake.declared_column import Column
-from barnabas.lake.tables.declaration import Mode, Table
+from barnabas.lake.tables.declaration import Mode, Table, Uses
 from barnabas.lake.tables.gold.intervals import now, present_topics
 from barnabas.lake.tables.gold.shared_columns import CLUSTER
 
@@ -148,6 +148,11 @@ TABLES = (
         topic_inventory,
         Mode.FULL,
         ("cluster_id", "topic"),
+        is_kept=True,
+        uses={
+            "partitions": Uses(("topic_id", "partition", "replicas", "removing_replicas")),
+            "group_offsets": Uses(("group_id", "topic")),
+        },
     ),
     Table(
         "broker_inventory",
@@ -158,5 +163,6 @@ TABLES = (
         broker_inventory,
         Mode.FULL,
         ("cluster_id", "broker_id"),
+        is_kept=True,
     ),
 )

@@ -264,5 +264,6 @@ TABLES = (
         Mode.FULL,
         ("cluster_id", "group_id"),
         not_null=("verdict",),
+        is_kept=True,
     ),
 )

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from barnabas.lake.declared_column import Column
-from barnabas.lake.tables.declaration import Mode, Table
+from barnabas.lake.tables.declaration import Mode, Table, Uses
 from barnabas.lake.tables.gold.intervals import now, partition_counts
 from barnabas.lake.tables.gold.shared_columns import CLUSTER
 
@@ -206,5 +206,12 @@ TABLES = (
         Mode.FULL,
         ("cluster_id", "topic_id"),
         not_null=("recommended", "reason"),
+        is_kept=True,
+        uses={
+            "partitions": Uses(("topic_id", "topic_name", "partition")),
+            "group_offsets": Uses(("group_id", "topic")),
+            "groups": Uses(("group_id", "members")),
+        },
+        needs="traffic",
     ),
 )

@@ -1,4 +1,4 @@
-"""Features whose APIs are not served: new clusters do not have them, and directories that have them are opened."""
+"""The features of new clusters are those of Kafka, and a directory keeps the levels that it has."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ from pathlib import Path
 import pytest
 
 from barnabas.broker.node import Node
-from barnabas.broker.served import served_keys
 from barnabas.config import server
-from barnabas.raft.formatting import UNSERVED_FEATURES
-from barnabas.wire import ApiKey
 from barnabas.wire.messages.api_versions import ApiVersionsRequest
 from tests.broker.clients import ask
 from tests.command_line import invoke
 
 FORMAT = ("format", "--standalone", "-t", "AAAAAAAAAAAAAAAAAAAAAQ")
-CHOSEN = ("--feature", "share.version=1", "--feature", "streams.version=1")
+BEFORE = ("--feature", "share.version=0", "--feature", "streams.version=0")  # of older versions of barnabas
 
 
 def properties(tmp_path: Path) -> Path:
@@ -50,11 +47,11 @@ def shown_features(path: Path) -> tuple[dict[str, tuple[int, int]], dict[str, in
 
 
 @pytest.mark.parametrize("command", [None, "storage", "kafka-storage"])
-def test_new_clusters_support_them_but_do_not_have_them(tmp_path: Path, command: str | None) -> None:
+def test_new_clusters_have_the_features_of_kafka(tmp_path: Path, command: str | None) -> None:
     path = properties(tmp_path)
     if command is not None:
         done = invoke(command, *FORMAT, "-c", path, code=0)
-        assert "share.version" not in done.stdout and "group.version" in done.stdout
+        assert "group.version" in done.stdout and "share.version" in done.stdout
     supported, finalized = shown_features(path)
     assert supported["share.version"] == supported["streams.version"] == (0, 1)
     assert finalized == {
@@ -63,18 +60,14 @@ def test_new_clusters_support_them_but_do_not_have_them(tmp_path: Path, command:
         "transaction.version": 2,
         "group.version": 1,
         "eligible.leader.replicas.version": 1,
+        "share.version": 1,
         "streams.version": 1,
     }
 
 
-def test_a_directory_that_has_them_is_opened_and_keeps_them(tmp_path: Path) -> None:
+def test_a_directory_keeps_the_levels_that_it_has(tmp_path: Path) -> None:
     path = properties(tmp_path)
-    invoke("storage", *FORMAT, *CHOSEN, "-c", path, code=0)
+    invoke("storage", *FORMAT, *BEFORE, "-c", path, code=0)
     for _ in range(2):
         _, finalized = shown_features(path)
-        assert (finalized["share.version"], finalized["streams.version"]) == (1, 1)
-
-
-def test_a_feature_is_left_out_only_as_long_as_its_apis_are_not_served() -> None:
-    first = {"share.version": ApiKey.SHARE_GROUP_HEARTBEAT, "streams.version": ApiKey.STREAMS_GROUP_HEARTBEAT}
-    assert {name for name, key in first.items() if key not in served_keys()} == UNSERVED_FEATURES
+        assert finalized.keys().isdisjoint({"share.version", "streams.version"})

@@ -1,0 +1,83 @@
+"""Names that no table has, in queries of `lake sql`: told at once, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from barnabas.lake.asking.spark_sql import UnknownNameError, run_without_spark
+from barnabas.lake.asking.stored import StoredLake
+from barnabas.lake.keeping.manifest import NotStoredError
+from barnabas.lake.keeping.store import Lake, Writer
+from tests.lake.commands import run
+from tests.lake.keeping.test_small_batches import METADATA, grow, metadata_records
+
+
+@pytest.fixture(scope="module")
+def small_lake(nodes: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    lake = tmp_path_factory.mktemp("small") / "lake"
+    with Writer(lake, grace_s=0) as writer:
+        writer.open()
+        grow(writer, METADATA, metadata_records(*nodes[:3]))
+    return lake
+
+
+@pytest.fixture(scope="module")
+def stored(small_lake: Path) -> Iterator[StoredLake]:
+    with StoredLake(Lake(small_lake)) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("select nme from topics", "nme"),
+        ("select t.nme from topics t", "nme"),
+        ("select name from topics where partitions > 3", "partitions"),
+        ("select name from topics group by name order by nothing", "nothing"),
+        ("select t.name from topics t join partitions p on t.topic_id = p.topic", "topic"),
+    ],
+)
+def test_a_column_that_no_table_has_is_told_with_those_that_there_are(
+    stored: StoredLake, query: str, name: str
+) -> None:
+    with pytest.raises(UnknownNameError, match=f"there is no column {name}: .*topics ha(s|ve) .*valid_from_offset"):
+        run_without_spark(stored, query)
+
+
+def test_a_table_that_is_not_declared_is_told_and_one_that_is_not_stored_is_left_to_spark(stored: StoredLake) -> None:
+    with pytest.raises(UnknownNameError, match="there is no table topic; see: barnabas lake tables"):
+        run_without_spark(stored, "select name from topic")
+    with pytest.raises(NotStoredError, match="leader_changes is not stored"):
+        run_without_spark(stored, "select topic_name from leader_changes")
+    with pytest.raises(NotStoredError, match="could not be run"):
+        run_without_spark(stored, "select _metadata from topics")
+
+
+def test_the_command_says_it_in_one_line(small_lake: Path) -> None:
+    for query, message in (
+        ("select nme from topics", "Error: there is no column nme: topics has cluster_id, topic_id, name,"),
+        ("select name from topic", "Error: there is no table topic; see: barnabas lake tables"),
+    ):
+        result = run("sql", query, "--lake", small_lake)
+        assert (result.exit_code, result.stdout, len(result.stderr.splitlines())) == (1, "", 1), result.stderr
+        assert result.stderr.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--limit", "nope=1"), "--limit nope=1: must be NAME=NUMBER with one of partitions, "),
+        (("--limit", "partitions=x"), "'x' is not a number"),
+        (("--on-breach", "true"), "--on-breach needs --limit."),
+        (("--follow", "--serve", "here"), "--serve here: must be PORT or HOST:PORT."),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_anything_is_written(
+    nodes: list[Path], tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    result = run("run", *nodes, "--lake", tmp_path / "lake", *arguments)
+    assert result.exit_code == 2 and message in result.stderr
+    assert not (tmp_path / "lake").exists()
