@@ -110,7 +110,9 @@ def _check_host(host: str) -> None:
         labels = host.split(".")
         if len(host) > _MAX_HOST_CHARS or not all(re.fullmatch(_LABEL, each) for each in labels):
             text = "not a name or an address that a certificate can have"
-            advice = "give it as in kafka.example.com or 10.0.0.1, without a port; with other letters than a to z as xn--..."
+            advice = (
+                "give it as in kafka.example.com or 10.0.0.1, without a port; with other letters than a to z as xn--..."
+            )
             raise OperationError(text, resource=host or "''", advice=advice) from None
 
 
