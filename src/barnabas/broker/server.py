@@ -23,7 +23,7 @@ from barnabas.broker.counters import ListenerCounters
 from barnabas.broker.listener_security import NO_SECURITY, ListenerSecurity
 from barnabas.broker.memory_guard import MemoryGuard
 from barnabas.broker.surroundings import Listen, listening_socket
-from barnabas.broker.tls_handshakes import TlsHandshakes
+from barnabas.broker.tls_handshakes import MAX_IN_TURN, TlsHandshakes
 from barnabas.client import shared
 from barnabas.wire.frame import SCRATCH_BYTES
 
@@ -251,6 +251,7 @@ class Endpoint:
         self._socket.close()
 
     async def _accept(self) -> None:
+        in_turn = 0
         while True:
             await self.room.wait()
             try:
@@ -271,7 +272,9 @@ class Endpoint:
             self.server.arrived(self, host)
             if self.security.tls is not None:
                 self._handshakes.begin(sock, host, self.security.tls)
-                await asyncio.sleep(0)  # many may wait to be accepted
+                in_turn += 1
+                if in_turn % MAX_IN_TURN == 0:  # many may wait to be accepted
+                    await asyncio.sleep(0)
                 continue
             try:
                 await self._connect(sock, host)

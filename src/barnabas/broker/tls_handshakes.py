@@ -1,7 +1,7 @@
 """TLS handshakes of new connections to one listener, so that clients that are slow or attack keep nobody else from connecting.
 
 Its one rule: a client that has sent nothing costs nothing but its socket, and nobody waits for it. A handshake is begun when
-its client has sent something, one in each turn of the event loop, because it costs up to a millisecond of it. The number of
+its client has sent something, a few in each turn of the event loop, because it costs up to a millisecond. The number of
 those under way is limited, so that not too many can go on in the same turn. At the limit, the newest client is served next:
 it is the one that is most likely still there. If others wait, a handshake that takes long is given up.
 """
@@ -23,6 +23,7 @@ from barnabas.client.tls import ALERT
 _log = logging.getLogger(__name__)
 
 MAX_UNDER_WAY = 64
+MAX_IN_TURN = 4  # that are begun in one turn of the event loop
 MAX_WAITING = 4096  # sockets of clients whose handshake has not begun
 PATIENCE_S = 1.0  # with a handshake under way, while others wait for its place
 TIMEOUT_S = 10.0
@@ -63,10 +64,19 @@ class TlsHandshakes:
 
     def begin(self, sock: socket.socket, host: str, context: ssl.SSLContext) -> None:
         """Take a new connection, and begin its handshake when the client does."""
+        has_sent = _has_sent(sock)
+        if has_sent and not self._ready and len(self._begun) < MAX_UNDER_WAY:
+            self._start(sock, host, context)
+            return
         number = sock.fileno()
         timeout = self._loop.call_later(TIMEOUT_S, self._dismiss, number, f"no TLS handshake within {TIMEOUT_S:g} s")
-        self._silent[number] = _Client(sock, host, context, timeout)
-        self._loop.add_reader(number, self._is_readable, number)
+        client = _Client(sock, host, context, timeout)
+        if has_sent:
+            self._ready[number] = client
+            self._go_on()
+        else:
+            self._silent[number] = client
+            self._loop.add_reader(number, self._is_readable, number)
         if len(self._silent) + len(self._ready) > MAX_WAITING:
             oldest = next(iter(self._silent if len(self._silent) > 1 else self._ready))
             self._dismiss(oldest, "too many wait for a TLS handshake")
@@ -87,13 +97,7 @@ class TlsHandshakes:
         self._loop.remove_reader(number)
         client = self._silent.pop(number)
         self._ready[number] = client
-        try:
-            has_left = not client.sock.recv(1, socket.MSG_PEEK)
-        except BlockingIOError:
-            has_left = False
-        except OSError:
-            has_left = True
-        if has_left:
+        if _has_sent(client.sock) is None:
             self._dismiss(number, "it has left before a TLS handshake")
         else:
             self._go_on()
@@ -110,34 +114,42 @@ class TlsHandshakes:
         self._given_up(client.host)
 
     def _go_on(self) -> None:
-        """Begin a handshake in the next turn of the event loop."""
+        """Begin some handshakes in the next turn of the event loop."""
         if self._ready and self._next_turn is None and not self._is_stopped:
-            self._next_turn = self._loop.call_soon(self._begin_one)
+            self._next_turn = self._loop.call_soon(self._begin_some)
 
-    def _begin_one(self) -> None:
+    def _begin_some(self) -> None:
         self._next_turn = None
-        if not self._ready:
-            return
+        for _ in range(MAX_IN_TURN):
+            if not self._ready or not self._has_place():
+                return
+            _, client = self._ready.popitem()
+            client.timeout.cancel()
+            self._start(client.sock, client.host, client.context)
+        self._go_on()
+
+    def _has_place(self) -> bool:
+        """Return whether a handshake may begin now. If not, it is looked at again when there is a place."""
         if len(self._begun) >= MAX_UNDER_WAY:
             oldest, begun_s = next(iter(self._begun.items()))
             left_s = PATIENCE_S - (self._loop.time() - begun_s)
             if left_s > 0:
-                self._next_turn = self._loop.call_later(left_s, self._begin_one)
-                return
+                self._next_turn = self._loop.call_later(left_s, self._begin_some)
+                return False
             del self._begun[oldest]
             oldest.cancel()
-        _, client = self._ready.popitem()
-        client.timeout.cancel()
-        task = self._loop.create_task(self._shake_hands(client.sock, client.host, client.context))
-        self._begun[task] = self._loop.time()
-        task.add_done_callback(partial(self._is_done, client))
-        self._go_on()
+        return True
 
-    def _is_done(self, client: _Client, task: asyncio.Task[None]) -> None:
+    def _start(self, sock: socket.socket, host: str, context: ssl.SSLContext) -> None:
+        task = self._loop.create_task(self._shake_hands(sock, host, context))
+        self._begun[task] = self._loop.time()
+        task.add_done_callback(partial(self._is_done, sock, host))
+
+    def _is_done(self, sock: socket.socket, host: str, task: asyncio.Task[None]) -> None:
         self._begun.pop(task, None)
-        if task.cancelled() and client.sock.fileno() >= 0:  # before its first step
-            client.sock.close()
-            self._given_up(client.host)
+        if task.cancelled() and sock.fileno() >= 0:  # before its first step
+            sock.close()
+            self._given_up(host)
         if self._next_turn is not None:  # it may wait for the oldest one to take too long
             self._next_turn.cancel()
             self._next_turn = None
@@ -171,6 +183,16 @@ class TlsHandshakes:
         finally:
             if alerted is not None:
                 alerted.close()
+
+
+def _has_sent(sock: socket.socket) -> bool | None:
+    """Return whether a client has sent something; None if it has left."""
+    try:
+        return True if sock.recv(1, socket.MSG_PEEK) else None
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
 
 
 async def _tell(sock: socket.socket, alert: bytearray) -> None:
