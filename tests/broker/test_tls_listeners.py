@@ -12,6 +12,7 @@ import ssl
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -386,6 +387,42 @@ def test_handshakes_that_do_not_go_on_keep_nobody_from_connecting(monkeypatch: p
                 writer.close()
 
     asyncio.run(asyncio.wait_for(run(), 60))
+
+
+@pytest.mark.parametrize("loop_factory", [None, "uvloop"])
+def test_whatever_is_sent_instead_of_a_handshake_leaves_nothing_behind(
+    loop_factory: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    uvloop = pytest.importorskip("uvloop") if loop_factory else None
+    whole, random = hello(), Random(7)
+    sent = [
+        *(b"GET / HTTP/1.1\r\n\r\n", b"\0", whole[:50], whole + random.randbytes(200), random.randbytes(3000)),
+        *(b"\x16\x03\x01\x40\x00" + random.randbytes(16384), b"\x16\x03\x01\x00\x01\x01" * 500, b""),
+        *(bytes(each ^ (0xFF if random.random() < 0.02 else 0) for each in whole) for _ in range(20)),
+    ]
+
+    async def send(broker: AsyncBroker, data: bytes, *, aborts: bool) -> None:
+        _, writer = await asyncio.open_connection(broker.host, broker.port)
+        writer.write(data)
+        await asyncio.sleep(0.01)
+        writer.transport.abort() if aborts else writer.close()
+
+    async def run() -> None:
+        async with AsyncBroker(security=CERTIFIED) as broker:
+            await asyncio.gather(*(send(broker, data, aborts=aborts) for data in sent for aborts in (False, True)))
+            await ask(broker.client_config())
+            server = broker._running()._server
+            of_clients = next(each for each in server.endpoints if not each.listener.is_controller)
+            while of_clients.present or of_clients._handshakes._begun:
+                await asyncio.sleep(0.01)
+            assert set(server.by_host.values()) == {len(server.connections)}  # those of the node itself
+
+    with (
+        caplog.at_level(logging.WARNING),
+        asyncio.Runner(loop_factory=None if uvloop is None else uvloop.new_event_loop) as runner,
+    ):
+        runner.run(asyncio.wait_for(run(), 60))
+    assert not [each for each in caplog.records if each.levelno > logging.WARNING or each.exc_info]
 
 
 def test_connections_count_for_the_limits_before_their_handshake() -> None:
