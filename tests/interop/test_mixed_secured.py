@@ -90,7 +90,7 @@ def check_users_and_tokens(mix: Secured, admin: sync.Admin) -> None:
     """A user and a delegation token that were made through one broker log in to each."""
     mechanism = mix.security.mechanisms[0]
     upsertion = ScramUpsertion("carol", ScramMechanism.SCRAM_SHA_512, "carols secret")
-    assert admin.alter_user_scram_credentials([upsertion]) == {"carol": None}
+    assert set(admin.alter_user_scram_credentials([upsertion]).values()) == {None}
     logins: list[tuple[dict[str, str], bool]] = []
     for node_id in mix.broker_ids:
         carol = {**mix.config("bob", node_id), "sasl.username": "carol", "sasl.password": "carols secret"}
