@@ -83,7 +83,11 @@ def check_permissions(mix: Secured, admin: sync.Admin, prefix: str) -> None:
             wait_until(is_made, f"node {node_id} lets bob create topics", 60)
             refused = bob.create_topics([NewTopic(others, 1, 1)])[others]
             assert isinstance(refused, KafkaError) and refused.code is ErrorCode.TOPIC_AUTHORIZATION_FAILED, refused
-            assert ours in [each.name for each in bob.list_topics()]
+
+            def is_listed(bob: sync.Admin = bob, ours: str = ours) -> bool:
+                return ours in [each.name for each in bob.list_topics()]
+
+            wait_until(is_listed, f"node {node_id} lists the topic of bob", 60)
 
 
 def check_users_and_tokens(mix: Secured, admin: sync.Admin) -> None:
