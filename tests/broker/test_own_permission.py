@@ -10,7 +10,7 @@ import pytest
 from barnabas.broker.node import Node
 from barnabas.client import Admin
 from barnabas.security.acl import AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
-from barnabas.testing import AsyncBroker, AsyncCluster, BrokerError
+from barnabas.testing import AsyncBroker, AsyncCluster, BrokerError, Security
 from barnabas.testing.embedded import stop_node
 from tests.command_line import spawn
 
@@ -38,6 +38,21 @@ def test_a_node_without_permission_does_not_start(tmp_path: Path) -> None:
         assert str(refused.value) == REFUSAL
     start(tmp_path / "data", super_users="User:ANONYMOUS")
     start(tmp_path / "data", allow_everyone_if_no_acl_found="true")
+
+
+def test_the_principal_of_a_certificate_is_named(tmp_path: Path) -> None:
+    security = Security("SSL", client_auth="required")
+
+    async def run(**config: str) -> None:
+        async with AsyncBroker(
+            security=security, config=AUTHORIZER | {k.replace("_", "."): v for k, v in config.items()}
+        ):
+            pass
+
+    wrong = {"super_users": "User:admin", "ssl_principal_mapping_rules": "RULE:^CN=(.*)$/the $1/U"}
+    with pytest.raises(BrokerError, match=r"add User:THE NODE, the principal of its own connections, to super\.users"):
+        asyncio.run(run(**wrong))
+    asyncio.run(run(**wrong | {"super_users": "User:THE NODE"}))
 
 
 def test_acls_may_deny_the_node_itself(tmp_path: Path) -> None:

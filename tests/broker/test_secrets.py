@@ -205,3 +205,31 @@ def test_a_user_with_the_name_of_another_file_is_refused(tmp_path: Path, name: s
     with pytest.raises(OperationError, match="the name is taken"):
         create_secured_node(tmp_path / "secured", ["localhost"], 9092, [name])
     assert not (tmp_path / "secured").exists()
+
+
+@pytest.mark.parametrize("name", ["", "a b", "-a", "../a", "a\nb", "a" * 65])
+def test_a_user_whose_name_no_certificate_can_have_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(OperationError, match="a user name has"):
+        create_secured_node(tmp_path / "secured", ["localhost"], 9092, [name])
+    assert not (tmp_path / "secured").exists()
+
+
+@pytest.mark.parametrize(
+    "host", ["", "a b", "https://kafka", "kafka:9092", "kä.example", "a..b", "-a", "a" * 64, "1.2.3.4/8", "a.\nb"]
+)
+def test_a_host_that_no_certificate_can_have_is_refused_before_anything_is_written(tmp_path: Path, host: str) -> None:
+    with pytest.raises(OperationError, match="a certificate can have"):
+        create_secured_node(tmp_path / "secured", ["localhost", host], 9092, [])
+    assert not (tmp_path / "secured").exists()
+
+
+def test_names_and_addresses_are_hosts(tmp_path: Path) -> None:
+    hosts = ["kafka_1.example.com", "10.0.0.1", "::1", "xn--bcher-kva.example", "a"]
+    settings = create_secured_node(tmp_path / "secured", hosts, 9092, []).server_properties.read_text()
+    assert "SASL_SSL\\://kafka_1.example.com\\:9092" in settings
+
+
+def test_others_of_the_machine_cannot_read_the_users_in_the_metadata(tmp_path: Path) -> None:
+    assert invoke("security", "init", tmp_path / "secured").exit_code == 0
+    assert (tmp_path / "secured" / "data").stat().st_mode & 0o777 == 0o700
+    assert list((tmp_path / "secured" / "data").rglob("*.checkpoint"))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime
 import logging
 import os
+import resource
 import ssl
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -318,22 +321,123 @@ def test_dynamic_settings_replace_a_certificate(tmp_path: Path) -> None:
 # --- handshakes that do not end
 
 
-def test_half_open_handshakes_keep_nobody_from_connecting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tls_handshakes, "SLOW_AFTER_S", 0.05)
+def hello() -> bytes:
+    """What a client sends first."""
+    outgoing = ssl.MemoryBIO()
+    client = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="localhost")
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    return outgoing.read()
+
+
+@pytest.mark.parametrize("loop_factory", [None, "uvloop"])
+def test_thousands_of_silent_clients_keep_nobody_from_connecting(loop_factory: str | None) -> None:
+    """They are given up after ten seconds, and nobody waits for that."""
+    uvloop = pytest.importorskip("uvloop") if loop_factory else None
+    count = 1500
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 2 * count + 200:
+        pytest.skip("too few file descriptors are allowed")
 
     async def run() -> None:
         async with AsyncBroker(security=Security("SSL")) as broker:
-            half_open = [
-                await asyncio.open_connection(broker.host, broker.port) for _ in range(3 * tls_handshakes.MAX_UNDER_WAY)
-            ]
+            half_open = [await asyncio.open_connection(broker.host, broker.port) for _ in range(count)]
             await ask(broker.client_config())
-            ended = 0
-            for reader, writer in half_open[: tls_handshakes.MAX_UNDER_WAY]:
-                ended += await reader.read() == b""
-                writer.close()
-            assert ended == tls_handshakes.MAX_UNDER_WAY
+            assert not any(reader.at_eof() for reader, _ in half_open)
             for _, writer in half_open:
                 writer.close()
+
+    with asyncio.Runner(loop_factory=None if uvloop is None else uvloop.new_event_loop) as runner:
+        runner.run(asyncio.wait_for(run(), 120))
+
+
+def test_the_oldest_of_too_many_silent_clients_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tls_handshakes, "MAX_WAITING", 5)
+
+    async def run() -> None:
+        async with AsyncBroker(security=Security("SSL")) as broker:
+            clients = [await asyncio.open_connection(broker.host, broker.port) for _ in range(7)]
+            for reader, _ in clients[:2]:
+                assert await reader.read() == b""
+            await ask(broker.client_config())  # and its connections push another one out
+            assert not clients[-1][0].at_eof()
+            for _, writer in clients:
+                writer.close()
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def test_handshakes_that_do_not_go_on_keep_nobody_from_connecting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest of them is given up for the newest client."""
+    monkeypatch.setattr(tls_handshakes, "PATIENCE_S", 0.05)
+    begun = hello()
+
+    async def run() -> None:
+        async with AsyncBroker(security=Security("SSL")) as broker:
+            half_open = []
+            for _ in range(5 * tls_handshakes.MAX_UNDER_WAY):
+                half_open.append(await asyncio.open_connection(broker.host, broker.port))
+                half_open[-1][1].write(begun)
+            first, last = half_open[0][0], half_open[-1][0]
+            assert await first.readexactly(1) and await last.readexactly(1)  # both were answered
+            await ask(broker.client_config())
+            async with asyncio.timeout(30):
+                with contextlib.suppress(ConnectionError):
+                    await first.read()
+            for _, writer in half_open:
+                writer.close()
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+
+
+@pytest.mark.parametrize("loop_factory", [None, "uvloop"])
+def test_whatever_is_sent_instead_of_a_handshake_leaves_nothing_behind(
+    loop_factory: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    uvloop = pytest.importorskip("uvloop") if loop_factory else None
+    whole, random = hello(), Random(7)
+    sent = [
+        *(b"GET / HTTP/1.1\r\n\r\n", b"\0", whole[:50], whole + random.randbytes(200), random.randbytes(3000)),
+        *(b"\x16\x03\x01\x40\x00" + random.randbytes(16384), b"\x16\x03\x01\x00\x01\x01" * 500, b""),
+        *(bytes(each ^ (0xFF if random.random() < 0.02 else 0) for each in whole) for _ in range(20)),
+    ]
+
+    async def send(broker: AsyncBroker, data: bytes, *, aborts: bool) -> None:
+        _, writer = await asyncio.open_connection(broker.host, broker.port)
+        writer.write(data)
+        await asyncio.sleep(0.01)
+        writer.transport.abort() if aborts else writer.close()
+
+    async def run() -> None:
+        async with AsyncBroker(security=CERTIFIED) as broker:
+            await asyncio.gather(*(send(broker, data, aborts=aborts) for data in sent for aborts in (False, True)))
+            await ask(broker.client_config())
+            server = broker._running()._server
+            of_clients = next(each for each in server.endpoints if not each.listener.is_controller)
+            while of_clients.present or of_clients._handshakes._begun:
+                await asyncio.sleep(0.01)
+            assert set(server.by_host.values()) == {len(server.connections)}  # those of the node itself
+
+    with (
+        caplog.at_level(logging.WARNING),
+        asyncio.Runner(loop_factory=None if uvloop is None else uvloop.new_event_loop) as runner,
+    ):
+        runner.run(asyncio.wait_for(run(), 60))
+    assert not [each for each in caplog.records if each.levelno > logging.WARNING or each.exc_info]
+
+
+def test_connections_count_for_the_limits_before_their_handshake() -> None:
+    async def run() -> None:
+        config = {"max.connections.per.ip": 3}
+        async with AsyncBroker(security=Security("SSL"), config=config) as broker:
+            silent = [await asyncio.open_connection(broker.host, broker.port) for _ in range(3)]
+            reader, writer = await asyncio.open_connection(broker.host, broker.port)
+            assert await reader.read() == b""
+            for _, each in (*silent, (reader, writer)):
+                each.close()
+            running = broker._running()
+            while any(each.present for each in running._server.endpoints if not each.listener.is_controller):
+                await asyncio.sleep(0.01)
+            await ask(broker.client_config())
 
     asyncio.run(asyncio.wait_for(run(), 60))
 

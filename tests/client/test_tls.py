@@ -149,3 +149,36 @@ def test_a_store_that_is_gone_between_two_looks_is_an_error_of_the_setting(
     values = dict.fromkeys(tls.TLS_SETTINGS) | {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(store)}
     with pytest.raises(ConfigError, match=r"ssl\.keystore\.location"):
         tls.server_context(values, client_auth="none")
+
+
+@pytest.mark.parametrize(
+    ("parts", "says"),
+    [
+        (("authority",), r"ssl\.keystore\.location: .*store\.pem has no private key in PEM"),
+        (("key of the server",), r"ssl\.keystore\.location: .*store\.pem has no certificate in PEM"),
+        ((), r"ssl\.keystore\.location: .*store\.pem has no private key and no certificate in PEM"),
+        (("key of the server", "authority"), "cannot be used: the key is not that of the first certificate"),
+        (("client_store",), r"cannot be used: .*; is ssl\.key\.password right\?"),
+    ],
+)
+def test_what_is_wrong_with_a_key_store_is_said(
+    certificates: Certificates, tmp_path: Path, parts: tuple[str, ...], says: str
+) -> None:
+    key = certificates.server_store.read_text().partition("-----BEGIN CERTIFICATE")[0]
+    texts = {"key of the server": key, **{name: path.read_text() for name, path in certificates._asdict().items()}}
+    store = tmp_path / "store.pem"
+    store.write_text("".join(texts[each] for each in parts))
+    values = dict.fromkeys(tls.TLS_SETTINGS) | {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(store)}
+    with pytest.raises(ConfigError, match=says):
+        tls.server_context(values, client_auth="none")
+
+
+def test_a_store_in_pem_without_its_type_is_told_its_type(certificates: Certificates) -> None:
+    """Kafka's default type is JKS."""
+    store, authority = str(certificates.server_store), str(certificates.authority)
+    values = dict.fromkeys(tls.TLS_SETTINGS) | {"ssl.keystore.type": "JKS", "ssl.keystore.location": store}
+    with pytest.raises(ConfigError, match=r"is PEM, and no PKCS12 file: set ssl\.keystore\.type=PEM"):
+        tls.server_context(values, client_auth="none")
+    values = dict.fromkeys(tls.TLS_SETTINGS) | {"ssl.truststore.type": "JKS", "ssl.truststore.location": authority}
+    with pytest.raises(ConfigError, match=r"is PEM, and no PKCS12 file: set ssl\.truststore\.type=PEM"):
+        tls.client_context(values)

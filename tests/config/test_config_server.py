@@ -104,7 +104,7 @@ def test_a_bad_escape_in_the_file_is_an_error() -> None:
 
 
 def test_an_unknown_key_is_a_warning_and_stays_in_what_was_given() -> None:
-    known = f"authorizer.class.name={STANDARD_AUTHORIZER}\nsuper.users=User:a\nlistener.name.x.foo=1\nrsm.config.a=b\n"
+    known = f"authorizer.class.name={STANDARD_AUTHORIZER}\nsuper.users=User:a\nrsm.config.a=b\n"
     config = load(f"{FILE}zookeeper.connect=z\n{known}")
     assert len(config.warnings) == 1 and "zookeeper.connect" in config.warnings[0]
     assert config.given["super.users"] == "User:a"

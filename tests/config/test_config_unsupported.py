@@ -194,6 +194,64 @@ def test_settings_without_effect_are_warnings_and_limits_of_connections_are_not(
         "listener.name.unknown.max.connections": "7",
     }
     assert [warning.partition(" ")[0] for warning in accepted(given)] == [
+        "listener.name.unknown.max.connections",
         "allow.everyone.if.no.acl.found",
         "super.users",
     ]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("listener.name.SASL_SSL.ssl.client.auth", "listener.name.sasl_ssl.ssl.client.auth"),
+        ("Listener.Name.sasl_ssl.ssl.client.auth", "listener.name.sasl_ssl.ssl.client.auth"),
+        (
+            "listener.name.sasl_ssl.PLAIN.connections.max.reauth.ms",
+            "listener.name.sasl_ssl.plain.connections.max.reauth.ms",
+        ),
+        (f"listener.name.sasl_ssl.OAUTHBEARER.{OF_TOKENS.split('.', 4)[4]}", OF_TOKENS),
+    ],
+)
+def test_a_prefix_in_upper_case_would_protect_nothing_and_is_refused(wrong: str, right: str) -> None:
+    error = refusal_of(secured("SASL_SSL", sasl_enabled_mechanisms="PLAIN") | {wrong: "required"})
+    assert error.key == wrong and f"Write {right}, or remove {wrong}" in error.message
+
+
+def test_settings_of_listeners_that_do_not_exist_and_unknown_ones_are_warnings() -> None:
+    given = {
+        "listener.name.sasl_sll.ssl.client.auth": "required",
+        "listener.name.sasl_ssl.ssl.cient.auth": "required",
+        "listener.name.controller.ssl.client.auth": "required",  # of connections to it
+        "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": "x",
+    }
+    assert accepted(secured("SASL_SSL", sasl_enabled_mechanisms="PLAIN") | given) == (
+        "listener.name.sasl_sll.ssl.client.auth has no effect, because there is no listener SASL_SLL; did you mean sasl_ssl?",
+        "listener.name.sasl_ssl.ssl.cient.auth is not a known config and is ignored; did you mean ssl.client.auth?",
+    )
+
+
+@pytest.mark.parametrize("protocol", ["SSL", "SASL_SSL"])
+def test_certificates_of_all_authorities_are_a_warning(protocol: str) -> None:
+    own = {f"listener.name.{protocol.lower()}.ssl.client.auth": "required"}
+    (warning,) = accepted(secured(protocol, sasl_enabled_mechanisms="PLAIN") | own)
+    assert warning.startswith(
+        f"ssl.client.auth=required of the listener {protocol} accepts clients with a certificate of any"
+    )
+    for store in (
+        "ssl.truststore.location",
+        "ssl.truststore.certificates",
+        f"listener.name.{protocol.lower()}.ssl.truststore.location",
+    ):
+        assert accepted(secured(protocol, sasl_enabled_mechanisms="PLAIN") | own | {store: "x"}) == ()
+    assert (
+        accepted(secured("SASL_SSL", sasl_enabled_mechanisms="PLAIN", ssl_client_auth="required")) == ()
+    )  # not of SASL
+
+
+def test_users_between_commas_and_a_login_without_prefixes_are_warnings() -> None:
+    given = secured("SASL_SSL", sasl_enabled_mechanisms="PLAIN", authorizer_class_name=STANDARD_AUTHORIZER)
+    (warning,) = accepted(given | {"super.users": "User:node,User:admin"})
+    assert "separated by semicolons" in warning
+    assert accepted(given | {"super.users": "User:CN=node,OU=dev;User:admin"}) == ()
+    (warning,) = accepted(given | {"sasl.jaas.config": "x"})
+    assert warning.startswith("sasl.jaas.config has no effect")

@@ -24,14 +24,15 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.snapshot import to_records
 from barnabas.metadata.versions import LATEST_VERSION, MetadataVersion
 from barnabas.offline.metadata import load
-from barnabas.operations.local_cluster import processes
+from barnabas.operations.local_cluster import apache, processes
 from barnabas.operations.local_cluster.directory import LocalCluster, added, create
 from barnabas.operations.local_cluster.layout import CLIENTS, CONTROLLER, LocalNode
 from barnabas.raft import formatting
-from barnabas.raft.formatting import effective_features
+from barnabas.raft.formatting import bootstrap_records, effective_features
 from barnabas.raft.stored_log import metadata_log_directory
 from barnabas.storage.loading import segment_offsets
 from barnabas.storage.snapshots import SnapshotId, SnapshotReader, list_snapshots, snapshot_path
+from barnabas.testing import Security
 from barnabas.wire import DecodedRecord, decode_record
 from tests.crash.clients import wait_until
 
@@ -68,14 +69,23 @@ class Mix:
         *,
         is_static: bool = False,
         version: MetadataVersion = LATEST_VERSION,
+        security: Security | None = None,
     ) -> None:
         self.home = directory / "kafka"
         if not self.home.exists():
             write_home(self.home, jvm=("-Xmx256M", "-Xms64M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"))
-        made = [_node(node_id, text) for node_id, text in nodes.items()]
+        self.clients = CLIENTS if security is None else security.protocol
+        made = [_node(node_id, text)._replace(clients=self.clients) for node_id, text in nodes.items()]
         self.random = Random()
         self._processes: list[subprocess.Popen[bytes]] = []
-        with patch.object(formatting, "effective_features", lambda: effective_features(version)):
+        if security is not None:
+            own = security.server_settings(("127.0.0.1", "localhost"), is_authorizing=True, has_others=True)
+            settings = {**own, **(settings or {})}
+        users = [] if security is None else security.scram_records()
+        with (
+            patch.object(formatting, "effective_features", lambda: effective_features(version)),
+            patch.object(formatting, "bootstrap_records", lambda features, more: bootstrap_records(features, users)),
+        ):
             self.local: LocalCluster = create(
                 directory / "cluster",
                 made,
@@ -93,7 +103,15 @@ class Mix:
         """Start these nodes, or all, at once: none is ready before there is a leader."""
         started = {each: processes.start(self.local, each) for each in node_ids or self.local.nodes}
         self._processes += started.values()
-        processes.wait_ready(self.local, started)
+        # A listener with TLS or a login does not say by an answer that the node has started.
+        is_open = self.clients == CLIENTS
+        with patch.object(apache, "answers", apache.answers if is_open else self._has_started):
+            processes.wait_ready(self.local, started)
+
+    def _has_started(self, node: LocalNode) -> bool:
+        lines = self.log(node.node_id).splitlines()
+        began = max((at for at, line in enumerate(lines) if "starting (kafka.server" in line.lower()), default=0)
+        return any("Kafka Server started" in line for line in lines[began:])
 
     def stop(self, *node_ids: int) -> None:
         """Stop these nodes, or all, cleanly."""
@@ -140,14 +158,14 @@ class Mix:
 
     @property
     def bootstrap(self) -> str:
-        return self.local.bootstrap_servers
+        return ",".join(self.at(each) for each in self.broker_ids)
 
     @property
     def controllers(self) -> str:
         return self.local.bootstrap_controllers
 
-    def at(self, node_id: int, listener: str = CLIENTS) -> str:
-        return self.local.node(node_id).address(listener)
+    def at(self, node_id: int, listener: str | None = None) -> str:
+        return self.local.node(node_id).address(listener or self.clients)
 
     def controller_at(self, node_id: int) -> str:
         return self.at(node_id, CONTROLLER)

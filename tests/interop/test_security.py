@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import socket
 import struct
 import subprocess
@@ -17,8 +18,10 @@ from tools.apache_kafka import HOST, SMALL_JVM, VERSION, ApacheKafka, Node, free
 
 from barnabas import client, wire
 from barnabas.broker.login import Login
+from barnabas.client import tls
 from barnabas.client.settings import load_file
 from barnabas.config import properties
+from barnabas.config.values import ConfigError
 from barnabas.operations.security.node_settings import jaas_line, quoted
 from barnabas.testing import Broker, Security
 from barnabas.wire import APIS, Message
@@ -308,6 +311,23 @@ def test_stores_of_keytool_serve_both_sides(tmp_path: Path) -> None:
         listed = java("kafka-topics", file, "--list")
         assert listed.stdout.split() == ["t"], listed.stdout + listed.stderr
         assert who_logs_in(file)
+
+
+def test_a_jks_store_is_refused_with_a_command_that_converts_it(tmp_path: Path) -> None:
+    store, password = tmp_path / "the node's.jks", "s3cret-store"
+    subject = ["-dname", "CN=node", "-ext", "san=ip:127.0.0.1,dns:localhost", "-keyalg", "EC", "-validity", "2"]
+    command = ["keytool", "-genkeypair", "-alias", "node", *subject, "-storetype", "JKS", "-keystore", str(store)]
+    subprocess.run(
+        [*command, "-storepass", password, "-keypass", password], check=True, capture_output=True, timeout=60
+    )
+    given = {"ssl.keystore.type": "JKS", "ssl.keystore.location": str(store), "ssl.keystore.password": password}
+    values = dict.fromkeys(tls.TLS_SETTINGS) | given
+    with pytest.raises(ConfigError) as refused:
+        tls.server_context(values, client_auth="none")
+    convert = shlex.split(str(refused.value).partition("to the result: ")[2])
+    typed = f"{password}\n" * 3  # the new password twice, and the old one
+    subprocess.run(convert, input=typed, text=True, check=True, capture_output=True, timeout=60)
+    tls.server_context(values | {"ssl.keystore.location": f"{store}.p12"}, client_auth="none")
 
 
 # --- the same answers

@@ -78,6 +78,7 @@ def test_a_mirror_has_the_bytes_of_the_leader_and_goes_on_where_it_was(tmp_path:
     async def scenario(node: Node) -> None:
         await create(node, "a")
         first = await copied(node, tmp_path / "mirror")
+        assert (tmp_path / "mirror").stat().st_mode & 0o777 == 0o700  # the log has the keys of users
         await create(node, "b", "c")
         second = await copied(node, tmp_path / "mirror")
         assert (first.start_offset, second.start_offset) == (0, 0)

@@ -110,6 +110,8 @@ def test_the_public_key_is_no_secret_key() -> None:
         ({"iss": "https://issuer/"}, 0, False),
         ({"jti": 7}, 0, False),
         ({"scope": ["a", "a"]}, 0, False),
+        ({"sub": "alice\ud800"}, 0, False),
+        ({"sub": "a" * 33_000}, 0, False),
     ],
 )
 def test_claims_decide(changes: dict[str, Any], skew_s: int, is_good: bool) -> None:
@@ -183,6 +185,20 @@ def test_a_token_is_made_of_the_options() -> None:
 def test_wrong_options_make_no_token(options: dict[str, str]) -> None:
     with pytest.raises(ValueError):
         unsecured.make_token(options, 0)
+
+
+@pytest.mark.parametrize("name", ['"\\ud800"', '"alice\\udfff"', f'"{"a" * 33_000}"'])
+def test_a_name_that_no_record_can_have_is_refused(name: str) -> None:
+    token = raw_token({"alg": "none"}, f'{{"sub":{name},"exp":4102444800}}')
+    with pytest.raises(InvalidTokenError, match="the principal name has"):
+        unsecured.check_token(token, unsecured.Rules(), NOW_S * 1000)
+
+
+@pytest.mark.parametrize("name", ["exp", "iat", "nbf"])
+def test_a_time_that_is_too_large_is_refused(name: str) -> None:
+    text = json.dumps(said(**{name: "TIME"})).replace('"TIME"', "1e400")
+    with pytest.raises(InvalidTokenError):
+        check(KEYS.sign(text))
 
 
 def test_a_missing_scope_is_named() -> None:

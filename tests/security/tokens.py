@@ -39,8 +39,8 @@ class Keys:
     def jwks(self) -> str:
         return json.dumps({"keys": self.rows()})
 
-    def sign(self, said: Mapping[str, Any], kid: str | None = "rsa", algorithm: str = "RS256") -> str:
-        """Return a token that is signed with the key of the algorithm."""
+    def sign(self, said: Mapping[str, Any] | str, kid: str | None = "rsa", algorithm: str = "RS256") -> str:
+        """Return a token that is signed with the key of the algorithm. Claims may be any text."""
         key: Any = self.rsa
         if algorithm.startswith("ES"):
             key = self.ec
@@ -54,7 +54,8 @@ class Keys:
             warnings.simplefilter("ignore")  # about the weak key, and claims of wrong types
             # Not jwt.encode, which refuses some wrong claims.
             headers = None if kid is None else {"kid": kid}
-            return jwt.PyJWS().encode(json.dumps(dict(said)).encode(), key, algorithm, headers)
+            text = said if isinstance(said, str) else json.dumps(dict(said))
+            return jwt.PyJWS().encode(text.encode(), key, algorithm, headers)
 
 
 def claims(**changes: Any) -> dict[str, Any]:

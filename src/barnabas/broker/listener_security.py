@@ -21,6 +21,7 @@ from barnabas.client.jaas import KEY as JAAS
 from barnabas.client.jaas import parse_options
 from barnabas.client.listener_settings import (
     MAPPING_RULES,
+    check_own_logins,
     enabled_mechanisms,
     jaas_text,
     listener_context,
@@ -210,10 +211,13 @@ def check_listeners(config: ServerConfig) -> None:
             plain_users(config, name)
         if protocol.startswith("SASL_") and OAUTHBEARER in enabled_mechanisms(config, name):
             token_check(config, name, _new_keys)
+        if protocol.startswith("SASL_"):
+            check_own_logins(config, name)
 
 
 def _sasl(config: ServerConfig, listener_name: str, credentials: Credentials) -> SaslSettings:
     names = enabled_mechanisms(config, listener_name)
+    check_own_logins(config, listener_name)
     max_reauth_ms = {}
     for name in names:
         value = config.for_listener(listener_name, "connections.max.reauth.ms", name)

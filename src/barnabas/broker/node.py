@@ -26,7 +26,7 @@ from barnabas.broker.listener_security import Credentials
 from barnabas.broker.loop_watch import LoopWatch
 from barnabas.broker.metadata_quorum import MetadataQuorum
 from barnabas.broker.metrics.observed import Observed
-from barnabas.broker.own_connections import NOT_PROTECTED, to_brokers, to_controllers
+from barnabas.broker.own_connections import NOT_PROTECTED, to_brokers, to_controllers, with_own_stores
 from barnabas.broker.preloading import import_coordinators
 from barnabas.broker.replication import Replication
 from barnabas.broker.served import advertised_keys
@@ -260,7 +260,9 @@ class Node(NodeServices):
                 await self._start_broker()
             else:  # it serves the quorum before there is a leader
                 self._joining = asyncio.create_task(self._join_later())
-        except (StorageError, ConfigError, AuthenticationError, TlsError, TimeoutError) as error:
+        except TlsError as error:
+            raise NodeError(with_own_stores(error, self.config)) from error
+        except (StorageError, ConfigError, AuthenticationError, TimeoutError) as error:
             raise NodeError(str(error)) from error
         except KafkaError as error:
             raise NodeError(_refused(error, self._to_controllers.principal)) from error

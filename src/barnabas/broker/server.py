@@ -14,6 +14,7 @@ import logging
 import socket
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from barnabas.broker.connection import Connection
@@ -22,7 +23,7 @@ from barnabas.broker.counters import ListenerCounters
 from barnabas.broker.listener_security import NO_SECURITY, ListenerSecurity
 from barnabas.broker.memory_guard import MemoryGuard
 from barnabas.broker.surroundings import Listen, listening_socket
-from barnabas.broker.tls_handshakes import TlsHandshakes
+from barnabas.broker.tls_handshakes import MAX_IN_TURN, TlsHandshakes
 from barnabas.client import shared
 from barnabas.wire.frame import SCRATCH_BYTES
 
@@ -69,7 +70,7 @@ class Server:
         self._listen = listen
         self.endpoints: list[Endpoint] = []
         self.connections: dict[Connection, None] = {}  # in the order in which they were opened
-        self.by_host: Counter[str] = Counter()
+        self.by_host: Counter[str] = Counter()  # of connections, from when they are accepted
         self.memory = MemoryGuard(*_memory_limits(limits))
         self._idle_check: asyncio.Task[None] | None = None
         self._serves_clients = True
@@ -156,9 +157,9 @@ class Server:
 
     def _make_room(self) -> None:
         """Let those listeners accept connections that have room for another one."""
-        has_room = len(self.connections) < self.limits.max_connections
+        has_room = sum(each.present for each in self.endpoints) < self.limits.max_connections
         for endpoint in self.endpoints:
-            if has_room and endpoint.counters.open < endpoint.own_limits.max_connections:
+            if has_room and endpoint.present < endpoint.own_limits.max_connections:
                 endpoint.room.set()
             else:
                 endpoint.room.clear()
@@ -168,11 +169,23 @@ class Server:
         limit = limits.max_connections_per_ip_overrides.get(host, limits.max_connections_per_ip)
         return self.by_host[host] < limit
 
+    def arrived(self, endpoint: Endpoint, host: str) -> None:
+        """Count a connection, before a TLS handshake if there is one: as in Kafka, it counts for the limits."""
+        endpoint.present += 1
+        self.by_host[host] += 1
+        self._make_room()
+
+    def gone(self, endpoint: Endpoint, host: str) -> None:
+        """Count a connection no more."""
+        endpoint.present -= 1
+        self.by_host[host] -= 1
+        if not self.by_host[host]:
+            del self.by_host[host]
+        self._make_room()
+
     def opened(self, connection: Connection) -> None:
         self.connections[connection] = None
         connection.endpoint.counters.open += 1
-        self.by_host[connection.host] += 1
-        self._make_room()
         if not self._serves_clients and not connection.endpoint.listener.is_controller:
             connection.close("stop")
 
@@ -183,10 +196,7 @@ class Server:
         counters = connection.endpoint.counters
         counters.open -= 1
         counters.closed[connection.closed_by] += 1
-        self.by_host[connection.host] -= 1
-        if not self.by_host[connection.host]:
-            del self.by_host[connection.host]
-        self._make_room()
+        self.gone(connection.endpoint, connection.host)
 
     async def _close_idle(self) -> None:
         limit_s = self.limits.connections_max_idle_ms / 1000
@@ -212,12 +222,13 @@ class Endpoint:
         self.opened = server.opened
         self.closed = server.closed
         self.counters = ListenerCounters()
+        self.present = 0  # connections that were accepted and are not closed
         self.room = asyncio.Event()  # for another connection
         self.room.set()
         self.scratch = memoryview(bytearray(SCRATCH_BYTES))  # shared: all connections receive in one thread
         self._socket = sock
         self._accepting: asyncio.Task[None] | None = None
-        self._handshakes = TlsHandshakes(listener.name, self.counters)
+        self._handshakes = TlsHandshakes(listener.name, self.counters, self._connect, partial(server.gone, self))
         self._throttled: dict[socket.socket, asyncio.TimerHandle] = {}  # the oldest first
 
     @property
@@ -240,6 +251,7 @@ class Endpoint:
         self._socket.close()
 
     async def _accept(self) -> None:
+        in_turn = 0
         while True:
             await self.room.wait()
             try:
@@ -257,11 +269,14 @@ class Endpoint:
                 self.counters.closed["limit"] += 1
                 sock.close()
                 continue
+            self.server.arrived(self, host)
+            if self.security.tls is not None:
+                self._handshakes.begin(sock, host, self.security.tls)
+                in_turn += 1
+                if in_turn % MAX_IN_TURN == 0:  # many may wait to be accepted
+                    await asyncio.sleep(0)
+                continue
             try:
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                if self.security.tls is not None:
-                    await self._handshakes.begin(sock, host, self.security.tls, self._connect)
-                    continue
                 await self._connect(sock, host)
             except OSError as error:  # the client has disconnected meanwhile
                 _log.info(
@@ -274,11 +289,15 @@ class Endpoint:
         """Serve an accepted socket, after a TLS handshake if there is something in `tls`. Raises OSError."""
         connection = Connection(self, host)
         try:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await self.loop.connect_accepted_socket(lambda: connection, sock, **tls)
-        except asyncio.CancelledError:
-            if connection in self.server.connections:  # uvloop closes its socket, and never calls `connection_lost`
-                connection.close("stop")
+        except BaseException as error:
+            is_open = connection in self.server.connections
+            if is_open and isinstance(error, asyncio.CancelledError):
+                connection.close("stop")  # uvloop closes its socket, and never calls `connection_lost`
                 connection.connection_lost(None)
+            elif not is_open and not connection.information.closed:
+                self.server.gone(self, host)
             raise
 
     async def _is_in_time(self, sock: socket.socket, host: str) -> bool:

@@ -9,7 +9,7 @@ import ssl
 from typing import Final
 
 from barnabas.client.jaas import KEY as JAAS
-from barnabas.client.jaas import parse_options
+from barnabas.client.jaas import MODULES, parse_options
 from barnabas.client.tls import TLS_SETTINGS, server_context
 from barnabas.config.definitions import ConfigError, Value
 from barnabas.config.server_config import ServerConfig
@@ -52,6 +52,13 @@ def plain_users(config: ServerConfig, listener_name: str) -> dict[str, str]:
     """Return the passwords of the users that may log in with PLAIN. Raises `ConfigError` if none are configured."""
     options = parse_options(jaas_text(config, listener_name, "PLAIN"), "PLAIN")
     return {name.removeprefix(_USER): value for name, value in options.items() if name.startswith(_USER)}
+
+
+def check_own_logins(config: ServerConfig, listener_name: str) -> None:
+    """Raise `ConfigError` if the JAAS line of a mechanism of a listener is there and has another form."""
+    for mechanism in enabled_mechanisms(config, listener_name):
+        if mechanism in MODULES and f"listener.name.{listener_name.lower()}.{mechanism.lower()}.{JAAS}" in config.given:
+            parse_options(jaas_text(config, listener_name, mechanism), mechanism)
 
 
 def jaas_text(config: ServerConfig, listener_name: str, mechanism: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import ssl
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -29,6 +30,7 @@ TLS_SETTINGS: Final = (
 """The settings that a context is made from."""
 
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+_REASONS = {"KEY_VALUES_MISMATCH": "the key is not that of the first certificate"}
 _CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 
 
@@ -191,14 +193,34 @@ def _load_key(context: ssl.SSLContext, values: Mapping[str, Value]) -> bool:
             raise ConfigError("ssl.keystore.certificate.chain", "ssl.keystore.certificate.chain needs ssl.keystore.key")
         _load_chain(context, key, wrapped(f"{inline}\n{chain}").encode(), password)
     elif _is_pem(values, "keystore"):
-        _load_file(context, key, location, password, is_encrypted=b"ENCRYPTED" in _read(key, location))
+        _load_file(context, key, location, password, _read(key, location), location)
     else:
-        try:
-            store = read_key_store(_read(key, location), location, _password(values, "ssl.keystore.password"), password)
-        except StoreError as error:
-            raise ConfigError(key, f"{key}: {error}") from None
-        _load_chain(context, key, store.pem, None)
+        _load_chain(context, key, _read_pkcs12(values, location), None)
     return True
+
+
+def own_certificate(values: Mapping[str, Value]) -> bytes | None:
+    """Return the certificate that goes with the key in these settings, in DER, or None. Raises `ConfigError`."""
+    inline, location = _text(values, "ssl.keystore.key"), _text(values, "ssl.keystore.location")
+    if inline:
+        pem = wrapped(_text(values, "ssl.keystore.certificate.chain"))
+    elif not location:
+        return None
+    elif _is_pem(values, "keystore"):
+        pem = _read("ssl.keystore.location", location).decode("ascii", errors="ignore")
+    else:
+        pem = _read_pkcs12(values, location).decode()
+    found = re.search(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", pem, re.DOTALL)
+    return None if found is None else ssl.PEM_cert_to_DER_cert(found[0])
+
+
+def _read_pkcs12(values: Mapping[str, Value], location: str) -> bytes:
+    key = "ssl.keystore.location"
+    passwords = _password(values, "ssl.keystore.password"), _password(values, "ssl.key.password")
+    try:
+        return read_key_store(_read(key, location), location, *passwords).pem
+    except StoreError as error:
+        raise ConfigError(key, f"{key}: {error}") from None
 
 
 def _load_chain(context: ssl.SSLContext, key: str, pem: bytes, password: str | None) -> None:
@@ -208,17 +230,30 @@ def _load_chain(context: ssl.SSLContext, key: str, pem: bytes, password: str | N
     file = os.memfd_create("key", os.MFD_CLOEXEC)
     try:
         os.write(file, pem)
-        _load_file(context, key, f"/proc/self/fd/{file}", password, is_encrypted=b"ENCRYPTED" in pem)
+        _load_file(context, key, f"/proc/self/fd/{file}", password, pem)
     finally:
         os.close(file)
 
 
-def _load_file(context: ssl.SSLContext, key: str, path: str, password: str | None, *, is_encrypted: bool) -> None:
+def _load_file(
+    context: ssl.SSLContext, key: str, path: str, password: str | None, pem: bytes, location: str = ""
+) -> None:
+    """Load a key and its certificates. `pem` is what the file has, and `location` its name, for messages."""
     try:
         context.load_cert_chain(path, password=lambda: password or "")
     except (OSError, ValueError) as error:  # SSLError, and a file that is gone meanwhile
-        wrong = "; is ssl.key.password right?" if is_encrypted else ""
-        raise ConfigError(key, f"{key} has no key and certificate in PEM: {_reason(error)}{wrong}") from None
+        kinds = re.findall(rb"-----BEGIN ([A-Z0-9 ]+)-----", pem)
+        missing = [
+            name
+            for name, end in (("private key", b"PRIVATE KEY"), ("certificate", b"CERTIFICATE"))
+            if not any(kind.endswith(end) for kind in kinds)
+        ]
+        where = f": {location}" if location else ""
+        if missing:
+            raise ConfigError(key, f"{key}{where} has no {' and no '.join(missing)} in PEM") from None
+        wrong = "; is ssl.key.password right?" if b"ENCRYPTED" in pem else ""
+        reason = _REASONS.get(getattr(error, "reason", None) or "", _reason(error))
+        raise ConfigError(key, f"{key}{where} cannot be used: {reason}{wrong}") from None
 
 
 def _is_pem(values: Mapping[str, Value], store: str) -> bool:

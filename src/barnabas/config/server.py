@@ -22,6 +22,7 @@ from barnabas.config.endpoints import (
     parse_protocol_map,
     parse_voters,
 )
+from barnabas.config.listener_prefixes import without_effect
 from barnabas.config.server_checks import check
 from barnabas.config.server_config import ServerConfig
 from barnabas.config.unsupported import ignored
@@ -91,6 +92,7 @@ def load(
     config = _assemble(given, values)
     check(config)
     warnings = [f"{name} is not a known config and is ignored" for name in unknown]
+    warnings += without_effect(config)
     warnings += ignored(config)
     warnings += replication_warnings(config, broker_count)
     return config._replace(warnings=tuple(warnings))

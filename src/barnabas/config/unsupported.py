@@ -10,12 +10,14 @@ To serve another SASL mechanism, add it to `SERVED_MECHANISMS`, and check here t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from barnabas.config import broker
 from barnabas.config.definitions import ConfigError
 from barnabas.config.endpoints import Endpoint
+from barnabas.config.listener_prefixes import in_upper_case
 from barnabas.config.server_config import ServerConfig
 
 SERVED_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
@@ -24,6 +26,8 @@ RACK_AWARE_SELECTOR: Final = "org.apache.kafka.common.replica.RackAwareReplicaSe
 SERVED_SELECTORS: Final = (RACK_AWARE_SELECTOR, "org.apache.kafka.common.replica.LeaderSelector")
 
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
+_TWO_USERS: Final = "User:alice;User:bob"
 
 _MECHANISMS_NAME: Final = "sasl.enabled.mechanisms"
 _OTHER_MECHANISMS: Final[Mapping[str, str]] = {"GSSAPI": " (Kerberos)"}
@@ -70,6 +74,7 @@ def unsupported(config: ServerConfig) -> Iterator[ConfigError]:
         if endpoint.security_protocol.startswith("SASL_"):
             yield from _unsupported_mechanisms(config, endpoint.listener_name)
         yield from _unsupported_classes(config, endpoint)
+    yield from in_upper_case(config)
     yield from _unsupported_authorizer(config)
     for name in _names(config, _BUILDER):
         if config.given[name].strip() != broker.definitions()[_BUILDER].default:
@@ -102,7 +107,15 @@ def ignored(config: ServerConfig) -> list[str]:
             for name in sorted(broker.AUTHORIZER_SETTINGS)
             if config.given.get(name, "").strip() not in ("", "true")
         ]
-    for name in (each.listener_name for each in config.listeners if each.security_protocol.startswith("SASL_")):
+    users = config.given.get("super.users", "")
+    if config.get_str(_AUTHORIZER) and re.search(r",\s*User:", users):
+        warnings.append(f"super.users has names with a comma: users are separated by semicolons, as in {_TWO_USERS}")
+    warnings += _open_to_all_authorities(config)
+    if "sasl.jaas.config" in config.given and any(_has_sasl(each) for each in config.listeners):
+        warnings.append(
+            "sasl.jaas.config has no effect: a node takes logins from listener.name.NAME.MECHANISM.sasl.jaas.config alone"
+        )
+    for name in (each.listener_name for each in config.listeners if _has_sasl(each)):
         enabled = config.for_listener(name, _MECHANISMS_NAME)
         if isinstance(enabled, tuple) and "OAUTHBEARER" in enabled and _token_handler(name) not in config.given:
             warnings.append(
@@ -110,6 +123,24 @@ def ignored(config: ServerConfig) -> list[str]:
                 f"than tests, set {_token_handler(name)}={_CHECKS_SIGNATURES}"
             )
     return warnings
+
+
+def _has_sasl(endpoint: Endpoint) -> bool:
+    return endpoint.security_protocol.startswith("SASL_")
+
+
+def _open_to_all_authorities(config: ServerConfig) -> Iterator[str]:
+    for name, protocol, *_ in config.listeners:
+        own = f"listener.name.{name.lower()}.ssl.client.auth" in config.given
+        if protocol != "SSL" and not (protocol == "SASL_SSL" and own):
+            continue
+        stores = (config.for_listener(name, f"ssl.truststore.{each}") for each in ("location", "certificates"))
+        client_auth = config.for_listener(name, "ssl.client.auth")
+        if client_auth != "none" and not any(stores):
+            yield (
+                f"ssl.client.auth={client_auth} of the listener {name} accepts clients with a certificate of any "
+                "authority that this system knows: set ssl.truststore.location to those that may name users"
+            )
 
 
 def _unsupported_mechanisms(config: ServerConfig, listener_name: str) -> Iterator[ConfigError]:

@@ -63,7 +63,7 @@ class Mirror:
         self._cluster_id = cluster_id
         self._unflushed_bytes = 0
         try:
-            directory.mkdir(parents=True, exist_ok=True)
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)  # the log has the keys of users
             self._lock = DirectoryLock(directory)
         except (StorageError, OSError) as error:
             raise OperationError(str(error), resource=str(directory)) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import socket
 
 import pytest
@@ -10,7 +11,7 @@ from barnabas.cli.connection import profiles
 from barnabas.cli.connection.connecting import run
 from barnabas.cli.terminal.failures import Failure
 from barnabas.client.cluster import Cluster
-from barnabas.testing import Broker
+from barnabas.testing import Broker, Security
 from barnabas.wire.messages.describe_cluster import DescribeClusterRequest
 
 
@@ -55,3 +56,31 @@ def test_a_reader_who_has_seen_enough_is_no_failure_of_the_connection() -> None:
 
     with Broker() as broker, pytest.raises(BrokenPipeError):
         run(profiles.resolve({}, bootstrap_servers=broker.bootstrap_servers), write_on)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "days", "advice"),
+    [
+        (["127.0.0.1"], None, "trust the authority that signed it"),
+        (["elsewhere.example"], 9, "connect to a name or an address that is in the certificate"),
+        (["127.0.0.1"], -9, "the node needs a new certificate"),
+    ],
+)
+def test_what_to_do_about_a_certificate_depends_on_what_is_wrong_with_it(
+    hosts: list[str], days: int | None, advice: str
+) -> None:
+    security = Security("SSL")
+    valid_from = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=20)
+    other = (Security("SSL") if days is None else security).authority.issue(
+        "other", hosts, valid_from=valid_from, valid_for=datetime.timedelta(days=20 + (days or 9))
+    )
+    own = {
+        "listener.name.ssl.ssl.keystore.key": other.key,
+        "listener.name.ssl.ssl.keystore.certificate.chain": other.chain,
+    }
+    with Broker(security=security, config=own) as broker:
+        given = {name: text for name, text in broker.client_config().items() if name != "bootstrap.servers"}
+        connection = profiles.resolve({}, bootstrap_servers=broker.bootstrap_servers, given=given)
+        with pytest.raises(Failure) as failure:
+            run(connection, node_ids)
+    assert failure.value.advice is not None and failure.value.advice.startswith(advice)

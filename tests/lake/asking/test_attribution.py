@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,11 +43,34 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def lake(spark: SparkSession, node: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    directory = tmp_path_factory.mktemp("attributed") / "lake"
-    done = run("run", node / "data", "--lake", directory)
+def steps() -> list[list[str]]:
+    """The commands of the page on security that need a lake."""
+    page = (Path(__file__).parents[3] / "docs" / "security.md").read_text()
+    return [shlex.split(line)[2:] for line in re.findall(r"^barnabas lake .+$", page, re.MULTILINE)]
+
+
+@pytest.fixture(scope="module")
+def lake(
+    spark: SparkSession, node: Path, steps: list[list[str]], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
+    """Made by the first of these commands, in the folder that has a folder `secured`."""
+    directory = tmp_path_factory.mktemp("attributed")
+    (directory / "secured").symlink_to(node)
+    assert steps[0] == ["run", "secured/data"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(directory)
+        done = run(*steps[0])
     assert done.exit_code == 0, done.stderr
-    yield directory
+    yield directory / "lake"
+
+
+def test_the_steps_of_the_security_page_say_who_it_was(
+    lake: Path, steps: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(lake.parent)
+    assert steps[1:] == [["changes", "--who"]]
+    (line,) = [each for each in run(*steps[1]).stdout.splitlines() if "topic audit deleted" in each]
+    assert "User:bob" in line and "DeleteTopics" in line
 
 
 def made_by(found: list[dict[str, Any]], text: str) -> list[str | None]:

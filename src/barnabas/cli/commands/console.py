@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import secrets
 import signal
 import sys
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from barnabas.cli.connection import profiles
+from barnabas.cli.node.log_lines import begin_logging
 from barnabas.cli.terminal.failures import Failure
 from barnabas.cli.terminal.repeated_options import unique_keys
 
@@ -125,7 +125,7 @@ def console(
         raise click.UsageError("--certificate and --key belong together.")
     if report is not None and lake is None:
         raise click.UsageError("--report needs --lake, which it was made of.")
-    logging.basicConfig(level="INFO", stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    begin_logging("INFO")
     host, port = _address(listen)
     entries = tuple(_entries(servers, names, command_config, given, declared, audit_logs))
     try:

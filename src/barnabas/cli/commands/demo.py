@@ -7,7 +7,6 @@ running.
 from __future__ import annotations
 
 import asyncio
-import logging
 import shutil
 import sys
 import time
@@ -21,6 +20,7 @@ import click
 from barnabas.cli.node import in_turn
 from barnabas.cli.node.child_processes import Children
 from barnabas.cli.node.console_process import run_console
+from barnabas.cli.node.log_lines import begin_logging
 from barnabas.cli.node.ready_file import ready_facts
 from barnabas.cli.node.running import Restartable, RunningNode, run_node
 from barnabas.config.definitions import ConfigError
@@ -102,9 +102,7 @@ def demo(
     from barnabas.broker.surroundings import wall_clock_ms
     from barnabas.demo.workload import begin_ms
 
-    logging.basicConfig(
-        level=logging.WARNING, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    begin_logging("WARNING")
     try:
         _config(data, port)
     except ConfigError as error:

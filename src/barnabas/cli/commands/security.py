@@ -6,16 +6,13 @@ Passwords are written to files that only their owner can read, and never printed
 
 from __future__ import annotations
 
-import re
 import time
 from pathlib import Path
 
 import click
 
 from barnabas.cli.terminal.command_groups import CommandGroup
-from barnabas.cli.terminal.failures import Failure, failures
-
-_USER = r"[A-Za-z0-9][A-Za-z0-9_.@-]*"
+from barnabas.cli.terminal.failures import failures
 
 
 @click.group(cls=CommandGroup, short_help="Create the files of a node with TLS, logins and ACLs.")
@@ -49,9 +46,6 @@ def init(folder: Path, hosts: tuple[str, ...], port: int, users: tuple[str, ...]
     from barnabas.operations.security.files import MECHANISM, create_secured_node
     from barnabas.wire import random_uuid
 
-    for name in users:
-        if not re.fullmatch(_USER, name):
-            raise Failure("a user name has letters, digits and . _ - @ only", resource=name)
     with failures(str(folder)):
         node = create_secured_node(folder, hosts, port, users)
         random = SystemRandom()

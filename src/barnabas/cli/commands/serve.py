@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import click
 
 from barnabas.cli.node.child_processes import Children
 from barnabas.cli.node.console_process import run_console
+from barnabas.cli.node.log_lines import begin_logging
 from barnabas.cli.node.ready_file import prepare_ready_file
 from barnabas.cli.node.running import RunningNode, run_node
 from barnabas.cli.terminal.parsing import moment_or_none
@@ -103,9 +102,7 @@ def serve(
       barnabas serve --console 8080
       barnabas serve --read-only /backup/kafka-logs --as-of 2026-01-31T12:30:00Z
     """
-    logging.basicConfig(
-        level=log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    begin_logging(log_level.upper())
     if as_of is not None and not read_only:
         raise click.UsageError("--as-of can only be used with --read-only.")
     if metrics is not None:

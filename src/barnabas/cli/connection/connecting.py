@@ -122,6 +122,12 @@ _UNTRUSTED = (
     "or, if the listener has no TLS, change security.protocol"
 )
 
+_OTHER_HOST = (
+    "connect to a name or an address that is in the certificate, or have one made with this name. "
+    "The broker tells clients its addresses in advertised.listeners"
+)
+_NOT_VALID_NOW = "the node needs a new certificate, unless the clock of this machine is wrong"
+
 _REFUSED_TLS = (
     "the node's log says why. It may want a certificate that it trusts: -X ssl.keystore.type=PEM "
     "-X ssl.keystore.location=FILE; or another of ssl.enabled.protocols"
@@ -133,7 +139,12 @@ def _next_step(error: Exception) -> str:
     from barnabas.client.errors import ConnectionLostError, NoAnswerError, NotConnectedError, NotKafkaError, TlsError
 
     if isinstance(error, TlsError):
-        return _REFUSED_TLS if "refused" in str(error) else _UNTRUSTED
+        text = str(error)
+        if "refused" in text:
+            return _REFUSED_TLS
+        if "mismatch" in text:
+            return _OTHER_HOST
+        return _NOT_VALID_NOW if "expired" in text or "not yet valid" in text else _UNTRUSTED
     if isinstance(error, NotKafkaError):
         return _REACH if "TLS" in str(error) else _NOT_KAFKA
     if isinstance(error, NoAnswerError):

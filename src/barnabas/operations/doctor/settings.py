@@ -15,10 +15,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from barnabas.client.listener_settings import enabled_mechanisms, listener_context, mapping_rules, plain_users
+from barnabas.client.listener_settings import (
+    check_own_logins,
+    enabled_mechanisms,
+    listener_context,
+    mapping_rules,
+    plain_users,
+)
 from barnabas.config import broker, properties
 from barnabas.config.definitions import ConfigError
 from barnabas.config.endpoints import ANY_ADDRESS, Endpoint, address_text
+from barnabas.config.listener_prefixes import without_effect
 from barnabas.config.server import load, replication_warnings
 from barnabas.config.server_config import ServerConfig
 from barnabas.config.unsupported import ignored, unsupported
@@ -122,6 +129,8 @@ def _secured(file: SettingsFile) -> Iterator[Fault]:
                 mapping_rules(file.config, name)
             if protocol.startswith("SASL_") and "PLAIN" in enabled_mechanisms(file.config, name):
                 plain_users(file.config, name)
+            if protocol.startswith("SASL_"):
+                check_own_logins(file.config, name)
         except ConfigError as refused:
             message, remedy = advised(refused)
             yield error(file.place(refused.key), f"listener {name}: {message}", remedy or f"correct {refused.key}")
@@ -163,8 +172,11 @@ def _controllers(config: ServerConfig) -> list[Endpoint]:
 
 def _ignored(file: SettingsFile) -> Iterator[Fault]:
     for text in () if file.config is None else ignored(file.config):
+        name = text.split(" ", 1)[0].partition("=")[0]
+        yield warning(file.place(name), text, f"correct or remove {name}")
+    for text in () if file.config is None else without_effect(file.config):
         name = text.split(" ", 1)[0]
-        yield warning(file.place(name), text, f"remove {name}, or limit clients elsewhere")
+        yield warning(file.place(name), text, f"correct or remove {name}")
 
 
 def _known(file: SettingsFile) -> Iterator[Fault]:

@@ -7,7 +7,9 @@ of them, except the profiles, which are for the command line.
 from __future__ import annotations
 
 import datetime
+import ipaddress
 import os
+import re
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -34,6 +36,9 @@ CONTROLLERS: Final = "controllers"
 _LOCAL: Final = ("localhost", "127.0.0.1", "::1")
 _PASSWORD_BYTES: Final = 18
 _SECRET_MODE: Final = 0o600
+_USER: Final = r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}"  # as long as a name in a certificate may be
+_LABEL: Final = r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+_MAX_HOST_CHARS: Final = 253
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +61,19 @@ def create_secured_node(folder: Path, hosts: Iterable[str], port: int, users: It
             "the folder is not empty", resource=str(folder), advice="choose a new one: nothing is replaced"
         )
     users = list(users)
-    for name in (NODE_USER, CONTROLLERS):
-        if name in users:
+    for name in users:
+        if name in (NODE_USER, CONTROLLERS):
             raise OperationError("the name is taken", resource=name, advice="choose another name for the user")
+        if not re.fullmatch(_USER, name):
+            text = "a user name has letters, digits and . _ - @ only, and at most 64 of them"
+            raise OperationError(text, resource=name)
     hosts = list(dict.fromkeys(hosts)) or [_LOCAL[0]]
+    for host in hosts:
+        _check_host(host)
     passwords = {name: secrets.token_urlsafe(_PASSWORD_BYTES) for name in (NODE_USER, ADMIN, *users)}
     authority = Authority("barnabas authority", datetime.datetime.now(datetime.UTC))
     (folder / "clients").mkdir(parents=True)
+    (folder / "data").mkdir(mode=0o700)  # its metadata has the keys of users
     folder = folder.absolute()
     (folder / "ca.pem").write_text(authority.pem)
     _write_secret(folder / "ca.key", authority.key)
@@ -90,6 +101,19 @@ def create_secured_node(folder: Path, hosts: Iterable[str], port: int, users: It
     profiles = folder / "config.toml"
     profiles.write_text(_profiles([*clients, CONTROLLERS]))
     return SecuredNode(folder, folder / "server.properties", profiles, passwords)
+
+
+def _check_host(host: str) -> None:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        labels = host.split(".")
+        if len(host) > _MAX_HOST_CHARS or not all(re.fullmatch(_LABEL, each) for each in labels):
+            text = "not a name or an address that a certificate can have"
+            advice = (
+                "give it as in kafka.example.com or 10.0.0.1, without a port; with other letters than a to z as xn--..."
+            )
+            raise OperationError(text, resource=host or "''", advice=advice) from None
 
 
 def _server_settings(folder: Path, host: str, port: int, password: str) -> dict[str, str]:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import math
 import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple
 
 MAX_MS: Final = 2**63 - 1
+MAX_NAME_BYTES: Final = 32_000  # a text in a record has 32,767 at most, and there is `User:` before the name
 _BASE64URL: Final = re.compile(r"[A-Za-z0-9_-]*={0,2}")
 
 
@@ -85,7 +87,7 @@ def checked_claims(claims: Mapping[str, Any], sub_claim: str, scope_claim: str) 
     subject = claims.get(sub_claim)
     if subject is not None and not isinstance(subject, str):
         raise InvalidTokenError(f"Could not extract the '{sub_claim}' claim from the access token")
-    name = _stripped(sub_claim, subject)
+    name = checked_name(_stripped(sub_claim, subject))
     return BearerToken(name, expires_s * 1000, scopes, None if issued_s is None else issued_s * 1000)
 
 
@@ -96,7 +98,20 @@ def seconds(claims: Mapping[str, Any], name: str) -> int | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidTokenError(f"Could not extract the '{name}' claim from the access token")
+    if not math.isfinite(value):
+        raise InvalidTokenError(f"{name} value must be non-negative and not too large")
     return int(value)
+
+
+def checked_name(name: str) -> str:
+    """Return the name of a principal if requests and records can have it. Raises `InvalidTokenError`."""
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        raise InvalidTokenError("the principal name has half of a character") from None
+    if size > MAX_NAME_BYTES:
+        raise InvalidTokenError(f"the principal name has {size} bytes, more than {MAX_NAME_BYTES}")
+    return name
 
 
 def _scopes(name: str, value: Any) -> frozenset[str]:

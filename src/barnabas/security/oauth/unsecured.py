@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from barnabas.security.oauth.claims import MAX_MS, BearerToken, InvalidTokenError, decoded
+from barnabas.security.oauth.claims import MAX_MS, BearerToken, InvalidTokenError, checked_name, decoded
 
 LOGIN: Final = "unsecuredLogin"
 VALIDATOR: Final = "unsecuredValidator"
@@ -135,7 +135,7 @@ def check_token(token: str, rules: Rules, now_ms: int) -> BearerToken:
         raise InvalidTokenError("The Expiration Time time was not after the Issued At time")
     if not scopes.issuperset(rules.required_scopes):
         raise InvalidTokenError("The provided scope was missing a required scope", missing_scope=_shown(rules))
-    return BearerToken(principal, _ms(expires_s), scopes, None if issued_s is None else _ms(issued_s))
+    return BearerToken(checked_name(principal), _ms(expires_s), scopes, None if issued_s is None else _ms(issued_s))
 
 
 def _parts(token: str) -> tuple[dict[str, Any], dict[str, Any]]:

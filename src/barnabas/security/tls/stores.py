@@ -6,6 +6,7 @@ A file of the type JKS is read by what is in it, as in Java: keytool writes PKCS
 from __future__ import annotations
 
 import re
+import shlex
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ TYPES: Final = ("PEM", "PKCS12", "JKS")
 _BLOCK: Final = r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----"
 _LINE: Final = 64
 _JKS_MAGIC: Final = b"\xfe\xed\xfe\xed"
-_CONVERT: Final = "keytool -importkeystore -srckeystore {0} -destkeystore {0}.p12 -deststoretype PKCS12"
+_CONVERT: Final = "keytool -importkeystore -srckeystore {0} -destkeystore {1} -deststoretype PKCS12"
 _INSTALL: Final = "PKCS12 needs the extra `security`: pip install 'barnabas[security]'"
 
 
@@ -59,7 +60,7 @@ def is_pem(store_type: str) -> bool:
 
 def read_key_store(data: bytes, location: str, password: str | None, key_password: str | None) -> KeyAndChain:
     """Return the key and the certificates of a PKCS12 file. The key is not encrypted any more."""
-    opened = _open(data, location, password or key_password)
+    opened = _open(data, location, password or key_password, "keystore")
     from cryptography.hazmat.primitives import serialization  # noqa: PLC0415  (an extra)
 
     if opened.key is None or opened.cert is None:
@@ -73,7 +74,7 @@ def read_key_store(data: bytes, location: str, password: str | None, key_passwor
 
 def read_trust_store(data: bytes, location: str, password: str | None) -> str:
     """Return the certificates of a PKCS12 file in PEM."""
-    opened = _open(data, location, password)
+    opened = _open(data, location, password, "truststore")
     from cryptography.hazmat.primitives import serialization  # noqa: PLC0415  (an extra)
 
     found = [each for each in (opened.cert, *opened.additional_certs) if each is not None]
@@ -82,9 +83,14 @@ def read_trust_store(data: bytes, location: str, password: str | None) -> str:
     return "".join(each.certificate.public_bytes(serialization.Encoding.PEM).decode() for each in found)
 
 
-def _open(data: bytes, location: str, password: str | None) -> PKCS12KeyAndCertificates:
+def _open(data: bytes, location: str, password: str | None, store: str) -> PKCS12KeyAndCertificates:
     if data.startswith(_JKS_MAGIC):
-        raise StoreError(f"{location} is a JKS file, which only Java reads; convert it: {_CONVERT.format(location)}")
+        command = _CONVERT.format(shlex.quote(location), shlex.quote(f"{location}.p12"))
+        raise StoreError(
+            f"{location} is a JKS file, which only Java reads; convert it and set ssl.{store}.location to the result: {command}"
+        )
+    if data.lstrip().startswith(b"-----BEGIN "):
+        raise StoreError(f"{location} is PEM, and no PKCS12 file: set ssl.{store}.type=PEM")
     try:
         from cryptography.hazmat.primitives.serialization import pkcs12  # noqa: PLC0415  (an extra)
     except ImportError:
