@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import shutil
+from collections.abc import Callable
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -32,10 +34,14 @@ async def opened(address: str) -> Connection:
     return await Connection.open(host, int(port), "test")
 
 
-async def until_all_have(cluster: AsyncCluster, *names: str) -> None:
+async def until_all(cluster: AsyncCluster, is_so: Callable[[Node], bool]) -> None:
     async with asyncio.timeout(20):
-        while any(set(node.image.topics.ids) != set(names) for node in cluster.nodes.values()):
+        while not all(map(is_so, cluster.nodes.values())):
             await asyncio.sleep(0.01)
+
+
+async def until_all_have(cluster: AsyncCluster, *names: str) -> None:
+    await until_all(cluster, lambda node: set(node.image.topics.ids) == set(names))
 
 
 def test_an_uncommitted_decision_disappears_with_its_controller_and_its_caller_is_told() -> None:
@@ -93,6 +99,35 @@ def test_a_client_of_the_controllers_finds_the_next_active_one() -> None:
                 await cluster.kill(first)
                 await cluster.wait_active_controller(other_than=first)
                 await cluster.start_node(first)
+
+    asyncio.run(main())
+
+
+def test_producer_ids_go_on_and_mutation_quotas_begin_anew_with_the_next_controller() -> None:
+    async def main() -> None:
+        async with (
+            AsyncCluster(1, controllers=3) as cluster,
+            Admin({"bootstrap.servers": cluster.bootstrap_servers}) as admin,
+        ):
+            node = cluster.nodes[1]
+            given = [await node._allocate_producer_ids()]
+            nobody = quota_entity(client_id="test")
+            assert await admin.alter_client_quotas({nobody: {"controller_mutation_rate": 0.01}}) == {nobody: None}
+            await until_all(cluster, lambda each: len(each.image.quotas) == 1)
+            for round_ in range(2):
+                connection = await opened(cluster.address(1))  # the refusal mutes it
+                answers = [await connection.call(create(f"{name}-{round_}"), 7) for name in ("taken", "refused")]
+                codes = [row.error_code for each in answers for row in each.topics]
+                assert codes == [ErrorCode.NONE, ErrorCode.THROTTLING_QUOTA_EXCEEDED]
+                connection.close()
+                first = await cluster.wait_active_controller()
+                await cluster.kill(first)
+                await cluster.wait_active_controller(other_than=first)
+                given.append(await node._allocate_producer_ids())
+                await cluster.start_node(first)
+            assert len({start for start, _ in given}) == 3
+            assert sorted(given) == given
+            assert all(start + count <= later for (start, count), (later, _) in pairwise(given))
 
     asyncio.run(main())
 
@@ -180,6 +215,37 @@ def test_a_second_broker_with_the_same_id_is_not_registered(caplog: pytest.LogCa
 
     with caplog.at_level(logging.INFO, "barnabas"):
         asyncio.run(main())
+
+
+def test_a_second_controller_with_the_same_id_never_votes_and_never_leads() -> None:
+    async def main() -> None:
+        async with AsyncCluster(1, controllers=3) as cluster:
+            active = await cluster.wait_active_controller()
+            same = next(each for each in (101, 102, 103) if each != active)
+            voters = cluster.nodes[active].quorum.driver.core.voters.current
+            directory = cluster.data_dir(same).with_name("twin")
+            format_joining(cluster.cluster_id, same, directory, lambda: 0, Random())
+            given = {**cluster.nodes[same].config.given, "listeners": "CONTROLLER://127.0.0.1:0"}
+            twin = Node(load({**given, "log.dirs": str(directory)}))
+            await twin.start()  # as in Kafka, it observes: a voter is its id and the id of its directory
+            try:
+                await cluster.kill(active)
+                second = await cluster.wait_active_controller(other_than=active)
+                assert second != active and not twin.is_active_controller
+                await cluster.kill(second)  # one of three is left, and the twin
+                await asyncio.sleep(2)
+                assert cluster.active_controller is None and not twin.is_active_controller
+                await cluster.start_node(active)
+                await cluster.wait_active_controller()
+                assert not twin.is_active_controller
+                assert cluster.nodes[active].quorum.driver.core.voters.current == voters
+                begin = cluster.nodes[1].image.offset
+                await asyncio.sleep(3)
+                assert cluster.nodes[1].image.offset - begin < 20  # they do not register in turn for ever
+            finally:
+                await twin.stop()
+
+    asyncio.run(main())
 
 
 def test_a_voter_that_returns_with_an_empty_disk_is_an_observer_until_it_is_added() -> None:

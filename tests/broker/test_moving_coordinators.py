@@ -8,8 +8,12 @@ from dataclasses import replace
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from barnabas.client import Admin, Consumer, Producer
+from barnabas.client.connection import Connection
 from barnabas.config.internal_topics import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.testing import AsyncCluster
+from barnabas.testing.cluster import leader_of
+from barnabas.wire import ErrorCode
+from barnabas.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from tests.broker.clusters import (
     QUICK,
     TIMEOUT_S,
@@ -25,6 +29,12 @@ from tests.broker.clusters import (
 )
 
 ONE_EACH = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
+MOVING = (
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.REQUEST_TIMED_OUT,
+)
 # Brokers and clients log in as different users.
 JAAS = (
     "org.apache.kafka.common.security.plain.PlainLoginModule required "
@@ -110,6 +120,59 @@ def test_a_group_keeps_its_offsets_and_its_member_when_its_coordinator_dies() ->
         assert "11" in str(offsets["g"])
 
     on_three(scenario, ONE_EACH)
+
+
+async def commit_at(cluster: AsyncCluster, node_id: int, offset: int) -> ErrorCode:
+    """Commit an offset of the group `g` at one node, whether or not it is the coordinator."""
+    host, _, port = cluster.address(node_id).rpartition(":")
+    connection = await Connection.open(host, int(port), "test")
+    row = OffsetCommitRequest.OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+    topic = OffsetCommitRequest.OffsetCommitRequestTopic(name="t", partitions=[row])
+    try:
+        request = OffsetCommitRequest(group_id="g", topics=[topic])
+        response: OffsetCommitResponse = await connection.call(request, 8, timeout_ms=50_000)
+        return ErrorCode(response.topics[0].partitions[0].error_code)
+    finally:
+        connection.close()
+
+
+async def committed(cluster: AsyncCluster) -> str:
+    async with Admin({"bootstrap.servers": cluster.bootstrap_servers}) as admin:
+        return str((await admin.list_consumer_group_offsets({"g": None}))["g"])
+
+
+def test_a_coordinator_that_is_cut_off_acknowledges_nothing_while_another_one_acts() -> None:
+    async def scenario(cluster: AsyncCluster) -> None:
+        async with Admin({"bootstrap.servers": cluster.bootstrap_servers}) as admin:
+            await admin.list_consumer_group_offsets({"g": None})  # so that there is a coordinator
+        old = await led(cluster, GROUP_METADATA_TOPIC)
+        others = [each for each in cluster.node_ids if each != old]
+        async with asyncio.timeout(TIMEOUT_S):
+            while await commit_at(cluster, old, 1) is not ErrorCode.NONE:
+                await asyncio.sleep(0.05)
+        cluster.faults.isolate(old, others=others, clients=False)
+        lost = asyncio.create_task(commit_at(cluster, old, 1000))
+        new = -1
+
+        def has_moved() -> bool:
+            nonlocal new
+            found = {leader_of(cluster.nodes[each], GROUP_METADATA_TOPIC, 0) for each in others}
+            new = next(iter(found))
+            return len(found) == 1 and new in others
+
+        await until(has_moved)
+        async with asyncio.timeout(TIMEOUT_S):
+            while (code := await commit_at(cluster, new, 5)) is not ErrorCode.NONE:
+                assert code in MOVING
+                await asyncio.sleep(0.05)
+        assert await commit_at(cluster, old, 2000) is not ErrorCode.NONE  # it believes that it leads, and cannot commit
+        assert await lost is not ErrorCode.NONE
+        cluster.faults.heal()
+        await in_sync(cluster, 1, 2, 3, topic=GROUP_METADATA_TOPIC)
+        assert await commit_at(cluster, old if new != old else others[0], 3000) is ErrorCode.NOT_COORDINATOR
+        assert "offset=5" in await committed(cluster)
+
+    on_three(scenario, {**ONE_EACH, "auto.leader.rebalance.enable": "false"})
 
 
 def test_aiokafka_writes_and_reads_transactions_on_three_nodes_while_a_leader_stops() -> None:

@@ -217,6 +217,28 @@ def test_a_topic_deleted_while_a_broker_is_away_is_cleaned_up_when_it_returns() 
     on_three(scenario)
 
 
+def test_a_replica_that_moved_away_while_its_broker_was_away_is_set_aside_when_it_returns() -> None:
+    async def scenario(cluster: AsyncCluster) -> None:
+        await cluster.create_topic("m", 1, replication_factor=2)
+        await produce(cluster, b"x", topic="m")
+        await in_sync(cluster, *state(cluster, "m").replicas, topic="m")
+        away = next(each for each in state(cluster, "m").replicas if each != cluster.active_controller)
+        (stays,) = (each for each in state(cluster, "m").replicas if each != away)
+        (new,) = (each for each in cluster.node_ids if each not in (away, stays))
+        await cluster.kill(away)
+        await in_sync(cluster, stays, topic="m")
+        async with admin_of(cluster) as admin:
+            assert await admin.alter_partition_reassignments({PLACE: [stays, new]}) == {PLACE: None}
+            await until(lambda: state(cluster, "m").replicas == (stays, new))
+        node = await cluster.start_node(away)
+        assert node.replicas.get("m", 0) is None
+        names = [path.name for path in cluster.data_dir(away).iterdir() if path.name.startswith("m-0")]
+        assert [name.rpartition("-")[2] for name in names] == ["stray"]
+        assert await consume(cluster, 1, "m") == [b"x"]
+
+    on_three(scenario)
+
+
 def test_a_follower_does_not_write_a_damaged_batch() -> None:
     async def scenario(cluster: AsyncCluster) -> None:
         await cluster.create_topic("m", 1, replication_factor=1)

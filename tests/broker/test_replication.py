@@ -14,6 +14,7 @@ from barnabas.storage import Log
 from barnabas.testing import AsyncCluster
 from barnabas.wire import ErrorCode, KafkaError
 from barnabas.wire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
+from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
 from barnabas.wire.messages.produce import ProduceRequest, ProduceResponse
 from tests.broker.clusters import (
     assert_same_logs,
@@ -165,6 +166,54 @@ def test_a_producer_that_waits_is_told_the_new_leader_at_once() -> None:
         assert (row.current_leader.leader_id, row.current_leader.leader_epoch) == (now.leader, now.leader_epoch)
         (node,) = response.node_endpoints
         assert f"{node.host}:{node.port}" == cluster.address(now.leader)
+
+    on_three(scenario, {"replica.lag.time.max.ms": "30000"})
+
+
+def test_a_fetch_that_waits_is_told_the_new_leader_at_once() -> None:
+    async def scenario(cluster: AsyncCluster) -> None:
+        leader = await led(cluster)
+        topic = cluster.nodes[leader].image.topics.get("t")
+        assert topic is not None
+        epoch = state(cluster).leader_epoch
+        row = FetchRequest.FetchPartition(
+            partition=0, fetch_offset=0, partition_max_bytes=1000, current_leader_epoch=epoch
+        )
+        wanted = [FetchRequest.FetchTopic(topic_id=topic.topic_id, partitions=[row])]
+        connection = await connect(cluster, leader)
+        request = FetchRequest(max_wait_ms=3_600_000, min_bytes=1, topics=wanted)
+        waiting = asyncio.create_task(connection.call(request, 17, timeout_ms=40_000))
+        await asyncio.sleep(0.2)
+        assert not waiting.done()
+        now = await cluster.move_leader("t")
+        response: FetchResponse = await waiting
+        connection.close()
+        (found,) = response.responses[0].partitions
+        assert found.error_code == ErrorCode.FENCED_LEADER_EPOCH
+        assert (found.current_leader.leader_id, found.current_leader.leader_epoch) == (now, state(cluster).leader_epoch)
+        (node,) = response.node_endpoints
+        assert f"{node.host}:{node.port}" == cluster.address(now)
+
+    on_three(scenario)
+
+
+def test_a_deletion_of_records_that_waits_is_told_at_once_that_another_broker_leads() -> None:
+    async def scenario(cluster: AsyncCluster) -> None:
+        await produce(cluster, *(b"%d" % number for number in range(10)))
+        await caught_up(cluster)
+        leader = await led(cluster)
+        await stop_following(cluster, *(each for each in cluster.node_ids if each != leader))
+        connection = await connect(cluster, leader)
+        partition = DeleteRecordsRequest.DeleteRecordsPartition(partition_index=0, offset=6)
+        topic = DeleteRecordsRequest.DeleteRecordsTopic(name="t", partitions=[partition])
+        request = DeleteRecordsRequest(topics=[topic], timeout_ms=3_600_000)
+        waiting = asyncio.create_task(connection.call(request, 2, timeout_ms=40_000))
+        await asyncio.sleep(0.2)
+        assert not waiting.done()
+        await cluster.move_leader("t")
+        response: DeleteRecordsResponse = await waiting
+        connection.close()
+        assert response.topics[0].partitions[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
     on_three(scenario, {"replica.lag.time.max.ms": "30000"})
 

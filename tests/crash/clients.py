@@ -63,6 +63,9 @@ def producer(bootstrap: str, **settings: Any) -> ck.Producer:
     of_transaction_ms = settings.get(
         "transaction_timeout_ms", TRANSACTION_TIMEOUT_MS
     )  # librdkafka allows no longer wait
+    if not is_transactional:
+        # With "none", a producer that reads in Metadata that no broker is alive forgets all, and never sends again.
+        ours["metadata.recovery.strategy"] = "rebootstrap"
     ours["message.timeout.ms"] = min(MESSAGE_TIMEOUT_MS, of_transaction_ms) if is_transactional else MESSAGE_TIMEOUT_MS
     return ck.Producer({**STUBBORN, **ours, **names})
 

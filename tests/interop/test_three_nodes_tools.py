@@ -210,6 +210,46 @@ def test_records_and_groups(both: Both) -> None:
     both.shown("kafka-consumer-groups {server} --describe --group readers", order=sorted_lines)
 
 
+def test_quotas_users_features_and_log_dirs(both: Both) -> None:
+    configs = "kafka-configs {server}"
+    both.same(f"{configs} --alter --entity-type clients --entity-name app --add-config producer_byte_rate=9000000")
+    both.same(f"{configs} --alter --entity-type users --entity-name ann --entity-type clients --entity-default "
+              "--add-config controller_mutation_rate=5")  # fmt: skip
+    both.same(f"{configs} --alter --entity-type users --entity-name ann --add-config SCRAM-SHA-256=[password=secret]")
+    both.same(f"{configs} --alter --entity-type groups --entity-name g --add-config consumer.session.timeout.ms=50000")
+    for entity in ("clients --entity-name app", "users --entity-name ann", "groups --entity-name g"):
+        both.until_same(f"{configs} --describe --entity-type {entity}", lambda text: "=" in text)
+    both.same("kafka-features {server} downgrade --feature group.version=0 --dry-run", code=1, order=sorted_lines)
+    both.same("kafka-features {server} upgrade --feature metadata.version=99", code=1, order=sorted_lines)
+    both.same("kafka-cluster unregister {server} --id 9", code=1, order=first_line)
+    both.same("kafka-metadata-quorum {controller} remove-controller --controller-id 9 --controller-directory-id "
+              "AAAAAAAAAAEAAAAAAAAAQQ", code=1, order=first_line)  # fmt: skip
+    found = both.run("kafka-log-dirs {server} --describe --topic-list m")
+    places = [replicas_in(each.out) for each in found.values()]
+    assert places[0] == places[1] and len(places[0]) == 12
+    for tool in (
+        "kafka-transactions {server} list",
+        "kafka-groups {server} --list",
+        "kafka-share-groups {server} --list",
+    ):
+        both.shown(tool, order=sorted_lines)
+
+
+def first_line(text: str) -> str:
+    return text.splitlines()[0] if text else ""
+
+
+def replicas_in(text: str) -> list[tuple[int, str, bool]]:
+    """What kafka-log-dirs tells, without sizes and paths."""
+    (line,) = (each for each in text.splitlines() if each.startswith("{"))
+    return sorted(
+        (broker["broker"], partition["partition"], partition["isFuture"])
+        for broker in json.loads(line)["brokers"]
+        for log_dir in broker["logDirs"]
+        for partition in log_dir["partitions"]
+    )
+
+
 def test_what_is_seen_while_a_node_is_away(both: Both) -> None:
     async def active(where: Addresses) -> int:
         servers = ",".join(f"{HOST}:{port}" for port in where.clients.values())

@@ -8,6 +8,7 @@ from barnabas.metadata.changes import changes
 from barnabas.metadata.errors import ReplayError
 from barnabas.metadata.image import EMPTY_IMAGE, Provenance
 from barnabas.metadata.loader import MetadataBatch, MetadataLoader
+from barnabas.steps import ROWS_PER_STEP
 from barnabas.wire import Uuid
 from barnabas.wire.message import Message
 from barnabas.wire.records.metadata import (
@@ -21,6 +22,7 @@ from barnabas.wire.records.metadata import (
     TopicRecord,
     UserScramCredentialRecord,
 )
+from tests.counting import counted
 
 BEGIN, END, ABORT = BeginTransactionRecord(), EndTransactionRecord(), AbortTransactionRecord()
 
@@ -150,3 +152,17 @@ def test_a_snapshot_that_cannot_be_read_names_the_record_and_changes_nothing() -
     with pytest.raises(ReplayError, match=r"^record 1 of the snapshot at offset 9: RemoveTopicRecord"):
         loader.load_snapshot([set_to("1"), RemoveTopicRecord(topic_id=Uuid(16))], Provenance(9, 1, 1))
     assert loader.image is EMPTY_IMAGE
+
+
+def test_a_large_batch_and_a_large_snapshot_are_loaded_with_pauses() -> None:
+    """Also at the end, when an image is made of all topics that have changed."""
+    count = 40 * ROWS_PER_STEP
+    topics = [TopicRecord(name=f"t{number}", topic_id=Uuid(number.to_bytes(16))) for number in range(5, 5 + count)]
+    at_the_end = count // ROWS_PER_STEP
+    loader = MetadataLoader()
+    (published,), pauses = counted(loader.load_in_slices([MetadataBatch(0, count - 1, 1, 1, topics)]))
+    assert len(published.image.topics.names) == count
+    assert pauses >= count // ROWS_PER_STEP + at_the_end
+    replaced, pauses = counted(loader.load_snapshot_in_slices(topics, Provenance(count, 1, 1)))
+    assert len(replaced.image.topics.names) == count
+    assert pauses >= count + at_the_end

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from barnabas.config.server import FAULTS
+from barnabas.testing import Cluster
 
 pytest_plugins = ["pytester"]
 
@@ -35,6 +41,53 @@ def test_the_tests_pass_with_the_settings(pytester: pytest.Pytester) -> None:
     pytester.makeini(ini)
     pytester.makepyfile(tests)
     pytester.runpytest_subprocess("-W", "error").assert_outcomes(passed=4)
+
+
+# --- faults over HTTP
+
+REQUEST = re.compile(r"`(GET|POST|DELETE) (/[^`]*)`")
+
+
+def requests_of_the_table() -> list[tuple[str, str, object]]:
+    """Each request of the table of faults over HTTP with each body that it shows; what breaks a node comes last."""
+    table = PAGE.read_text().partition("### Faults in other languages")[2].partition("\n## ")[0]
+    found: list[tuple[str, str, object]] = []
+    for row in (
+        [each.strip() for each in line.strip("|").split("|")] for line in table.splitlines() if line.startswith("| `")
+    ):
+        bodies = [json.loads(each) for each in re.findall(r"`(\{.*?\})`", row[1])] or [None]
+        found += [(method, path, body) for method, path in REQUEST.findall(row[0]) for body in bodies]
+        if "`DELETE`" in row[2]:
+            found.append(("DELETE", REQUEST.findall(row[0])[0][1], None))
+    return sorted(found, key=lambda each: each[2] == {"full": True})
+
+
+def test_every_request_of_the_table_is_taken() -> None:
+    found = requests_of_the_table()
+    assert len(found) >= 12
+    config = {"barnabas.faults.listener": ":0"}
+    with Cluster(nodes=3, topics={"orders": 1}, config=config) as cluster:
+        host, port = cluster._cluster.nodes[1].addresses[FAULTS]
+        if cluster.leader("orders") != 1:
+            cluster.move_leader("orders", to=1)
+
+        def ask(method: str, path: str, body: object = None) -> Any:
+            data = None if body is None else json.dumps(body).encode()
+            headers = {"Content-Type": "application/json"}
+            request = urllib.request.Request(f"http://{host}:{port}{path}", data, headers, method=method)
+            with urllib.request.urlopen(request, timeout=60) as response:
+                return json.load(response)
+
+        for method, path, body in found:
+            if path == "/rules/1":  # the number of the rule that it removes
+                number = ask("POST", "/rules", {"api": "Produce", "drop": True})["id"]
+                assert ask(method, f"/rules/{number}")["rules"] == []
+                continue
+            answer = ask(method, path, body)
+            if path == "/leader":
+                assert cluster.leader("orders") == 2, answer
+        faults = ask("GET", "/faults")
+        assert (faults["rules"], faults["isolation"]) == ([], None)
 
 
 # --- other languages

@@ -28,7 +28,7 @@ from barnabas.raft.ready import NotLeaderError, RaftConfig
 from barnabas.raft.stored_log import StoredLog
 from barnabas.raft.voters import Endpoint, Node, ReplicaKey, Voter, VoterHistory, VoterSet
 from barnabas.replicated.decision import Records
-from barnabas.slices import in_slices
+from barnabas.slices import Queue, in_slices
 from barnabas.steps import Slices
 from barnabas.storage.errors import StorageError
 from barnabas.storage.files import File
@@ -101,6 +101,9 @@ class MetadataQuorum:
         )
         self._loader = MetadataLoader()
         self._gathered: list[MetadataBatch] = []
+        self._loading = Queue()
+        self._problem: Exception | None = None
+        self._is_stopping = False
         self._news = asyncio.Event()  # the image or the leader has changed
         self._snapshotting: asyncio.Task[None] | None = None
         self._log_bytes_at_snapshot = self._log.size_in_bytes
@@ -136,6 +139,7 @@ class MetadataQuorum:
 
     async def stop(self, *, hands_over: bool = True) -> None:
         """Stop. A leader waits until another one leads, if it `hands_over`."""
+        self._is_stopping = True
         for task in (self._watching, self._timing):
             if task is not None:
                 task.cancel()
@@ -187,6 +191,7 @@ class MetadataQuorum:
 
     async def drop(self) -> None:
         """Stop without a word to the other voters and without a flush, as if the process had died."""
+        self._is_stopping = True
         for task in (self._watching, self._timing, self._snapshotting):
             if task is not None:
                 task.cancel()
@@ -203,6 +208,7 @@ class MetadataQuorum:
     # --- callbacks of raft
 
     async def load_snapshot(self, snapshot: Snapshot) -> None:
+        self._loading.finish()
         self._gathered.clear()
         end_offset, epoch = snapshot.snapshot_id
         provenance = Provenance(end_offset - 1, epoch, snapshot.last_contained_log_timestamp)
@@ -217,12 +223,12 @@ class MetadataQuorum:
             return
         self._gathered.append(MetadataBatch(*batch))
         if len(self._gathered) >= MAX_GATHERED:
-            self._load()
+            self._load_now()
         elif len(self._gathered) == 1:
-            asyncio.get_running_loop().call_soon(self._load_soon)
+            asyncio.get_running_loop().call_soon(self._load)
 
     def leadership_gained(self, epoch: int, end_offset: int) -> None:
-        self._load()
+        self._load_now()
         _log.info("leading the metadata quorum in epoch %d from offset %d", epoch, end_offset)
         self.controller.loop.gained(epoch, end_offset)
         try:
@@ -232,34 +238,45 @@ class MetadataQuorum:
         self._news.set()
 
     def leadership_lost(self, epoch: int) -> None:
+        self._loading.finish()
         self.controller.loop.lost()
         self._loader = MetadataLoader(self.image)
 
     def leader_changed(self, leader_id: int | None, epoch: int) -> None:
         self._news.set()
 
-    def _load_soon(self) -> None:
-        try:
-            self._load()
-        except Exception as error:
-            _log.critical("the metadata log cannot be replayed", exc_info=error)
-            self._on_failure(error)
-
     def _load(self) -> None:
-        """Apply all collected batches as one image."""
+        """Apply all collected batches as one image: small ones at once, and the rest in turns."""
+        self._loading.add(self._apply_gathered())
+
+    def _load_now(self) -> None:
+        """Apply all collected batches without a pause. Raises what is wrong with them."""
+        self._load()
+        self._loading.finish()
+        if self._problem is not None:
+            raise self._problem
+
+    def _apply_gathered(self) -> Slices[None]:
         batches, self._gathered = self._gathered, []
-        if not batches:
+        if not batches or self._problem is not None:
             return
         records = [record for batch in batches for record in batch.records]
-        for published in self._loader.load(batches):
-            self.controller.loop.advance(published.image, published.image.offset, records)
+        try:
+            for published in (yield from self._loader.load_in_slices(batches)):
+                self.controller.loop.advance(published.image, published.image.offset, records)
+        except Exception as error:
+            self._problem = error
+            _log.critical("the metadata log cannot be replayed", exc_info=error)
+            self._on_failure(error)
+            return
         self._snapshot_if_due()
 
     # --- snapshots
 
     def _snapshot_if_due(self) -> None:
         grown = self._log.size_in_bytes - self._log_bytes_at_snapshot
-        if self._snapshotting is not None or self.image.metadata_version is None or grown <= 0:
+        is_at_work = self._snapshotting is not None or self._is_stopping
+        if is_at_work or self.image.metadata_version is None or grown <= 0:
             return
         interval_ms = self._config.get_int("metadata.log.max.snapshot.interval.ms")
         by_size = grown >= self._config.get_int("metadata.log.max.record.bytes.between.snapshots")

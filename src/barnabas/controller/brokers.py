@@ -202,10 +202,10 @@ def _check_feature(name: str, level: int, low: int, high: int) -> None:
 def _stopped(situation: Situation, broker_id: int, is_clean: bool) -> Slices[list[Versioned]]:
     """Return the partition changes after the previous incarnation of a broker has stopped."""
     changes, topics = PartitionChanges(situation), situation.image.topics
-    in_isr = yield from topics.select(lambda partition: broker_id in partition.isr)
+    in_isr = yield from topics.in_sync_on(broker_id)
     if is_clean or not situation.image.is_elr_enabled:
         return (yield from changes.updates(in_isr, removed=broker_id))
-    in_elr = yield from topics.select(lambda partition: broker_id in partition.elr)
+    in_elr = yield from topics.select(lambda some: [index for index, each in enumerate(some) if broker_id in each.elr])
     records = yield from changes.updates(in_isr, uncleanly_stopped=broker_id)
     records += yield from changes.updates(in_elr, uncleanly_stopped=broker_id)
     return records
@@ -218,8 +218,8 @@ def unregister(situation: Situation, broker_id: int) -> Slices[Result[None]]:
         message = f"Broker ID {broker_id} is not currently registered"
         raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, message)
     changes, topics = PartitionChanges(situation), situation.image.topics
-    in_isr = yield from topics.select(lambda partition: broker_id in partition.isr)
-    in_elr = yield from topics.select(lambda partition: broker_id in partition.elr)
+    in_isr = yield from topics.in_sync_on(broker_id)
+    in_elr = yield from topics.select(lambda some: [index for index, each in enumerate(some) if broker_id in each.elr])
     records = yield from changes.updates(in_isr, removed=broker_id)
     records += yield from changes.updates(in_elr, removed=broker_id)
     records.append((UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch), 0))
@@ -307,7 +307,7 @@ def fence_stale_brokers(situation: Situation) -> Slices[Result[Silence | None]]:
 
 def _fence(situation: Situation, broker: Broker) -> Slices[list[Versioned]]:
     broker_id = broker.broker_id
-    in_isr = yield from situation.image.topics.select(lambda partition: broker_id in partition.isr)
+    in_isr = yield from situation.image.topics.in_sync_on(broker_id)
     change = BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker.epoch, fenced=_FENCE)
     records = yield from PartitionChanges(situation).updates(in_isr, removed=broker_id)
     return [*records, (change, 0)]
@@ -322,7 +322,7 @@ def _unfence(situation: Situation, broker: Broker) -> Slices[list[Versioned]]:
 
 def _begin_controlled_shutdown(situation: Situation, broker: Broker) -> Slices[list[Versioned]]:
     broker_id = broker.broker_id
-    in_isr = yield from situation.image.topics.select(lambda partition: broker_id in partition.isr)
+    in_isr = yield from situation.image.topics.in_sync_on(broker_id)
     records = yield from PartitionChanges(situation).updates(in_isr, removed=broker_id)
     if broker.in_controlled_shutdown:
         return records
@@ -337,7 +337,9 @@ def _take_offline(situation: Situation, broker: Broker, offline: Iterable[Uuid])
     failed = set(offline) & set(broker.log_dirs)
     if not failed:
         return []
-    lost = yield from situation.image.topics.select(lambda partition: not failed.isdisjoint(partition.directories))
+    lost = yield from situation.image.topics.select(
+        lambda some: [index for index, each in enumerate(some) if not failed.isdisjoint(each.directories)]
+    )
     change = BrokerRegistrationChangeRecord(
         broker_id=broker.broker_id,
         broker_epoch=broker.epoch,

@@ -105,7 +105,9 @@ def balance_leaders(situation: Situation) -> Slices[Result[bool]]:
     records: list[Versioned] = []
     if situation.config.get_bool("auto.leader.rebalance.enable"):
         changes = PartitionChanges(situation)
-        elsewhere = yield from situation.image.topics.select(lambda p: p.leader != p.preferred_leader)
+        elsewhere = yield from situation.image.topics.select(
+            lambda some: [index for index, each in enumerate(some) if each.leader != each.preferred_leader]
+        )
         for topic, index, _ in elsewhere:
             yield
             built = changes.begin(topic, index, Election.PREFERRED).build()

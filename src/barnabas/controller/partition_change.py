@@ -53,9 +53,9 @@ class PartitionChange:
     """
 
     __slots__ = (
+        "_directories",
         "_elr",
         "adding",
-        "directories",
         "election",
         "is_acceptable_leader",
         "isr",
@@ -89,9 +89,20 @@ class PartitionChange:
         self.removing: Sequence[int] = partition.removing_replicas
         self.adding: Sequence[int] = partition.adding_replicas
         self.leader_recovery_state = partition.leader_recovery_state
-        self.directories = dict(zip(partition.replicas, partition.directories, strict=True))
+        self._directories: dict[int, Uuid] | None = None
         self.uncleanly_stopped = NO_LEADER
         self._elr: Sequence[int] = partition.elr
+
+    @property
+    def directories(self) -> dict[int, Uuid]:
+        """The directory of each replica. Most changes do not need it."""
+        if self._directories is None:
+            self._directories = dict(zip(self.partition.replicas, self.partition.directories, strict=True))
+        return self._directories
+
+    @directories.setter
+    def directories(self, directories: dict[int, Uuid]) -> None:
+        self._directories = directories
 
     def build(self) -> tuple[PartitionChangeRecord, int] | None:
         """Return the record with its version, or None if nothing changes."""
@@ -100,7 +111,12 @@ class PartitionChange:
         self._complete_reassignment()
         self._follow_elr()
         self._elect(record)
-        if record.leader == NO_LEADER_CHANGE and not set(partition.replicas) <= set(self.replicas):
+        has_other_replicas = self.replicas is not partition.replicas
+        if (
+            record.leader == NO_LEADER_CHANGE
+            and has_other_replicas
+            and not set(partition.replicas) <= set(self.replicas)
+        ):
             record.leader = partition.leader  # a removed replica learns of its removal by the new leader epoch
         if record.isr is not None or not self.rules.is_elr_enabled:
             self._elr = ()
@@ -111,11 +127,17 @@ class PartitionChange:
             record.isr = list(self.isr)
         self._bump_leader_epoch_of_shrunk_isr(record)
         self._follow_last_known_leader(record)
-        self._assign(record)
+        if has_other_replicas or self._directories is not None:
+            self._assign(record)
+        if tuple(self.removing) != partition.removing_replicas:
+            record.removing_replicas = list(self.removing)
+        if tuple(self.adding) != partition.adding_replicas:
+            record.adding_replicas = list(self.adding)
         if self.leader_recovery_state != partition.leader_recovery_state:
             record.leader_recovery_state = self.leader_recovery_state
-        nothing = PartitionChangeRecord(topic_id=self.topic_id, partition_id=self.partition_id)
-        if record.isr is None and record == nothing:
+        if record.isr is None and record == PartitionChangeRecord(
+            topic_id=self.topic_id, partition_id=self.partition_id
+        ):
             return None
         return record, self.rules.metadata_version.partition_change_record_version
 
@@ -184,19 +206,16 @@ class PartitionChange:
             record.last_known_elr = []
 
     def _assign(self, record: PartitionChangeRecord) -> None:
+        if not self.replicas:
+            return
         partition = self.partition
-        if self.replicas:
-            if self.rules.metadata_version.is_directory_assignment_supported:
-                known = self.directories
-                directories = [known[r] if r in known else self.rules.default_directory(r) for r in self.replicas]
-                if tuple(directories) != partition.directories:
-                    record.directories = directories
-            if tuple(self.replicas) != partition.replicas:
-                record.replicas = list(self.replicas)
-        if tuple(self.removing) != partition.removing_replicas:
-            record.removing_replicas = list(self.removing)
-        if tuple(self.adding) != partition.adding_replicas:
-            record.adding_replicas = list(self.adding)
+        if self.rules.metadata_version.is_directory_assignment_supported:
+            known = self.directories
+            directories = [known[r] if r in known else self.rules.default_directory(r) for r in self.replicas]
+            if tuple(directories) != partition.directories:
+                record.directories = directories
+        if tuple(self.replicas) != partition.replicas:
+            record.replicas = list(self.replicas)
 
 
 class PartitionChanges:

@@ -107,14 +107,20 @@ class Topics(NamedTuple):
         topic = self.by_id.get(topic_id)
         return topic.partitions[index] if topic is not None and 0 <= index < len(topic.partitions) else None
 
+    def in_sync_on(self, broker_id: int) -> Slices[list[TopicPartition]]:
+        """Return the partitions with an in-sync replica on this broker."""
+        return self.select(lambda some: [index for index, each in enumerate(some) if broker_id in each.isr])
+
     def on_broker(self, broker_id: int) -> Slices[list[TopicPartition]]:
         """Return the partitions with a replica on this broker."""
-        return self.select(lambda partition: broker_id in partition.replicas)
+        return self.select(lambda some: [index for index, each in enumerate(some) if broker_id in each.replicas])
 
     def led_by(self, broker_id: int) -> Slices[list[TopicPartition]]:
         if broker_id not in self.counts:
             return []
-        return (yield from self.select(lambda partition: partition.leader == broker_id))
+        return (
+            yield from self.select(lambda some: [index for index, each in enumerate(some) if each.leader == broker_id])
+        )
 
     def leaderless(self) -> Slices[list[TopicPartition]]:
         return self.led_by(NO_LEADER)
@@ -122,24 +128,28 @@ class Topics(NamedTuple):
     def reassigning(self) -> Slices[list[TopicPartition]]:
         if REASSIGNING not in self.counts:
             return []
-        return (yield from self.select(lambda partition: partition.is_reassigning))
+        return (yield from self.select(lambda some: [index for index, each in enumerate(some) if each.is_reassigning]))
 
     def colliding(self, name: str) -> tuple[str, ...]:
         """Return other topics that have the same name in metrics."""
         return tuple(other for other in self.unified.get(unify(name), ()) if other != name)
 
-    def select(self, wanted: Callable[[Partition], bool]) -> Slices[list[TopicPartition]]:
-        """Return the matching partitions, ordered by topic name. Visits every partition, with pauses."""
+    def select(self, wanted: Callable[[Sequence[Partition]], list[int]]) -> Slices[list[TopicPartition]]:
+        """Return the matching partitions, ordered by topic name. Visits every partition, with pauses.
+
+        `wanted` returns the positions of those that match: a call for each partition would take most of the time.
+        """
         found: list[TopicPartition] = []
         visited = 0
         for name in self.names:
             topic = self.by_id[self.ids[name]]
-            for partition_id, partition in enumerate(topic.partitions):
-                visited += 1
-                if visited % VISITS_PER_STEP == 0:
+            for first in range(0, len(topic.partitions), VISITS_PER_STEP):
+                some = topic.partitions[first : first + VISITS_PER_STEP]
+                found += [TopicPartition(topic, first + index, some[index]) for index in wanted(some)]
+                visited += len(some)
+                if visited >= VISITS_PER_STEP:
+                    visited = 0
                     yield
-                if wanted(partition):
-                    found.append(TopicPartition(topic, partition_id, partition))
         return found
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,6 +63,65 @@ def test_a_cluster_of_processes_lives_through_kills_pauses_additions_and_a_resta
         assert "made-without-it" in invoke("topics", "list", *servers, code=0).stdout
         assert up.stop().exit_code == 0
     assert [processes.pid_of(local, node) for node in local.nodes] == [None] * 3
+
+
+def test_a_directory_that_moved_is_followed_and_a_removed_broker_is_gone(directory: Path, tmp_path: Path) -> None:
+    where = ("--dir", directory)
+    made = spawn(
+        "cluster", "up", "--nodes", 1, "--controllers", 1, "--override", "no.such.setting=1", "--detach", *where
+    )
+    assert (made.exit_code, "no.such.setting is not a known config" in made.stderr) == (0, True), made.output
+    local = read(directory)
+    assert local is not None
+    servers = ("-b", local.bootstrap_servers)
+    invoke("topics", "create", "kept", *servers, code=0)
+    assert spawn("cluster", "add", *where).exit_code == 0
+
+    invoke("cluster", "kill", 101, *where, code=0)
+    asked = invoke("cluster", "status", *where, "-o", "json", code=0)
+    assert [(row["state"], row["replicas"]) for row in asked.json] == [("running", 1), ("stopped", 0), ("running", 0)]
+    assert "1 partitions, 0 under-replicated" in asked.stderr and "no controller is active" in asked.stderr
+    assert spawn("cluster", "start", 101, *where).exit_code == 0
+
+    assert "node 2 is running" in invoke("cluster", "remove", 2, *where, code=1).stderr
+    assert "has no node 9" in invoke("cluster", "remove", 9, *where, code=1).stderr
+    invoke("cluster", "stop", *where, code=0)
+    assert "pass --yes" in invoke("cluster", "remove", 2, *where, code=1).stderr
+    assert "only brokers can be removed" in invoke("cluster", "remove", 101, "--yes", *where, code=1).stderr
+    assert invoke("cluster", "remove", 2, "--yes", *where, code=0).stdout == "node 2: removed\n"
+    assert not (directory / "node-2").exists()
+
+    moved = directory.rename(tmp_path / "moved")
+    with Process("cluster", "up", "--dir", moved, merged=True) as up:
+        up.until("reach it with")
+        assert {node: row["state"] for node, row in rows(moved).items()} == {1: "running", 101: "running"}
+        assert "kept" in invoke("topics", "list", *servers, code=0).stdout
+        assert up.stop().exit_code == 0
+    assert not directory.exists()
+    properties = moved / "node-1" / "server.properties"
+    properties.write_text(properties.read_text().replace(f"{moved}/node-1/data", "/elsewhere"))
+    refused = invoke("cluster", "start", 1, "--dir", moved, code=1).stderr
+    assert f"log.dirs is /elsewhere, and must have {moved}/node-1/data" in refused
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="needs the command lines of processes")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_start_leaves_no_process(directory: Path, number: signal.Signals) -> None:
+    with Process("cluster", "up", "--dir", directory, merged=True) as up:
+        while not (directory / "node-1" / "node.log").exists():  # from here on, nodes are started
+            assert up.popen.poll() is None
+            time.sleep(0.01)
+        assert up.stop(number).exit_code == 1
+    assert not commands_with(str(directory))
+
+
+def commands_with(text: str) -> list[str]:
+    """The command lines of running processes that have this text."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found.append(path.read_text())
+    return [each for each in found if text in each]
 
 
 def test_what_cannot_be_is_refused_before_anything_is_made(tmp_path: Path) -> None:

@@ -5,17 +5,30 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
+from barnabas.broker.faults.disk import disks
 from barnabas.client import Admin, Producer
 from barnabas.client.cluster import Cluster as Client
 from barnabas.client.metadata_log import LogSnapshot, read_metadata_log
 from barnabas.metadata.image import MetadataImage
 from barnabas.operations.metadata_image import read_image, records_of
-from barnabas.operations.rehearsal.happenings import Happening, Kill, Reassign, Start, Stop
+from barnabas.operations.rehearsal.happenings import (
+    DeleteTopics,
+    FailLogDir,
+    Happening,
+    Kill,
+    KillRack,
+    Reassign,
+    Start,
+    StartRack,
+    Stop,
+    Unregister,
+)
 from barnabas.operations.rehearsal.live import look_around
 from barnabas.operations.rehearsal.rehearse import Rehearsal, Scene, rehearse
 from barnabas.testing import AsyncCluster
 from barnabas.wire import Message
 from tests.broker.clusters import QUICK, TIMEOUT_S
+from tests.broker.test_log_dirs_of_clusters import PARTITIONS, two_dirs
 
 Really = Callable[[AsyncCluster], Awaitable[None]]
 
@@ -44,7 +57,14 @@ def state(image: MetadataImage) -> dict[object, object]:
     return found
 
 
-def compare(happenings: Sequence[Happening], really: Really, settings: dict[str, str] | None = None) -> None:
+def compare(
+    happenings: Sequence[Happening],
+    really: Really,
+    settings: dict[str, str] | None = None,
+    *,
+    controllers: int = 0,
+    racks: Sequence[str] = (),
+) -> None:
     """Rehearse, do it, and wait until the cluster is as the rehearsal has it."""
 
     async def main() -> None:
@@ -54,7 +74,7 @@ def compare(happenings: Sequence[Happening], really: Really, settings: dict[str,
             "min.insync.replicas": "2",
             **(settings or {}),
         }
-        async with AsyncCluster(4, config=config) as cluster:
+        async with AsyncCluster(4, controllers=controllers, racks=racks, config=config) as cluster:
             for name, factor in (("three", 3), ("two", 2), ("one", 1)):
                 await cluster.create_topic(name, 6, replication_factor=factor)
             async with Producer({"bootstrap.servers": cluster.bootstrap_servers}) as producer:
@@ -120,6 +140,64 @@ def test_replicas_move() -> None:
             assert set((await admin.alter_partition_reassignments(targets)).values()) == {None}
 
     compare([Reassign(targets)], really)
+
+
+async def die(cluster: AsyncCluster, *nodes: int) -> None:
+    """Kill nodes, each when the one before is fenced: who is eligible afterwards depends on their order."""
+    for node in nodes:
+        await cluster.kill(node)
+        async with asyncio.timeout(TIMEOUT_S):
+            while not next(iter(cluster.nodes.values())).image.brokers[node].fenced:
+                await asyncio.sleep(0.05)
+
+
+def test_a_rack_is_lost() -> None:
+    async def really(cluster: AsyncCluster) -> None:
+        await die(cluster, 1, 3)
+
+    compare([KillRack("a")], really, controllers=1, racks=("a", "b"))
+
+
+def test_a_rack_is_lost_and_returns() -> None:
+    async def really(cluster: AsyncCluster) -> None:
+        await die(cluster, 2, 4)
+        await cluster.start_node(2)
+        await cluster.start_node(4)
+
+    compare([KillRack("b"), StartRack("b")], really, controllers=1, racks=("a", "b"))
+
+
+def test_a_broker_leaves_for_good_and_a_topic_is_deleted() -> None:
+    async def really(cluster: AsyncCluster) -> None:
+        await cluster.stop_node(4)
+        async with Admin({"bootstrap.servers": cluster.bootstrap_servers}) as admin:
+            await admin.unregister_broker(4)
+            assert await admin.delete_topics(["one"]) == {"one": None}
+
+    compare([Stop(4), Unregister(4), DeleteTopics(["one"])], really)
+
+
+def test_a_log_dir_fails() -> None:
+    async def main() -> None:
+        async with two_dirs() as cluster:
+            begin = await scene_of(cluster)
+            active = await cluster.wait_active_controller()
+            victim = next(each for each in cluster.node_ids if each != active)
+            failing = cluster.second_dir(victim)
+            directory = cluster.nodes[victim].log_directories.id_of(str(failing))
+            assert directory is not None
+            found = rehearse(begin, [FailLogDir(victim, directory)])
+            assert found.refusals == []
+            disks.set([failing], is_full=True)
+            try:
+                async with Producer({"bootstrap.servers": cluster.bootstrap_servers}) as producer:
+                    for index in range(PARTITIONS):
+                        await (await producer.send("t", b"needs room", partition=index))
+                await wait_for(cluster, found)
+            finally:
+                disks.set([failing])
+
+    asyncio.run(main())
 
 
 def test_the_records_of_a_death_are_those_of_the_metadata_log() -> None:

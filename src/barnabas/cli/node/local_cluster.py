@@ -6,17 +6,21 @@ Parses arguments and prints rows; directories, processes and questions are in `o
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from barnabas.cli.connection.options import output_options
+from barnabas.cli.connection.options import output_options, yes_option
+from barnabas.cli.terminal.changes import confirm
 from barnabas.cli.terminal.failures import Failure, failures
 from barnabas.cli.terminal.output import Column, Output, columns, note
 from barnabas.cli.terminal.repeated_options import unique_keys
@@ -127,12 +131,17 @@ def up(
     local = _created(directory, nodes, controllers, racks, apache, kafka_home, overrides)
     with failures():
         stopped = [each for each in local.nodes if processes.pid_of(local, each) is None]
-        started = {each: processes.start(local, each) for each in stopped}
+        before = signal.getsignal(signal.SIGTERM)
+        started: dict[int, subprocess.Popen[bytes]] = {}
         try:
+            with _interrupted_afterwards():
+                for each in stopped:
+                    started[each] = processes.start(local, each)
             processes.wait_ready(local, started)
         except BaseException:
-            processes.stop(local, started)
+            _stop_all(local, started, started)
             raise
+        signal.signal(signal.SIGTERM, before)
     _show_processes(local, output)
     if detach:
         return
@@ -142,13 +151,44 @@ def up(
     except KeyboardInterrupt:
         pass
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        note("stopping all nodes")
-        killed = processes.stop(local, local.nodes)
-        for process in started.values():
-            process.wait()
+        killed = _stop_all(local, local.nodes, started)
         if killed:
             raise Failure(f"the nodes {', '.join(map(str, killed))} did not stop in time and were killed")
+
+
+@contextlib.contextmanager
+def _interrupted_afterwards() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM wait, so that no process is started and not known. From then on, SIGTERM is like Ctrl-C."""
+    pressed: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda which, _: pressed.append(which))
+    try:
+        yield
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.default_int_handler)
+    if pressed:
+        raise KeyboardInterrupt
+
+
+def _stop_all(
+    local: LocalCluster, node_ids: Iterable[int], started: Mapping[int, subprocess.Popen[bytes]]
+) -> list[int]:
+    """Stop nodes cleanly, whatever the user presses; a second Ctrl-C kills them. Return those that were killed for time."""
+    from barnabas.operations.local_cluster import processes
+
+    def kill_all(*_: object) -> None:
+        note("killing all nodes")
+        pids = {processes.pid_of(local, each) for each in node_ids}
+        for pid in pids | {each.pid for each in started.values() if each.poll() is None}:
+            if pid is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    signal.signal(signal.SIGINT, kill_all)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    note("stopping all nodes; Ctrl-C kills them")
+    return processes.stop_started(local, node_ids, started)
 
 
 def _created(
@@ -186,11 +226,14 @@ def _created(
         settings = unique_keys(map(parse_override, overrides), "--override")
         ports = {"PLAINTEXT": 1, "CONTROLLER": 2}
         example = [each._replace(ports=ports) for each in wanted]
-        check_supported(load(settings_of(example[0], example, "data", settings)))
+        config = load(settings_of(example[0], example, "data", settings), broker_count=nodes or 3)
+        check_supported(config)
     except ConfigError as error:
         raise Failure(f"--override: {error}") from None
     if path.exists() and any(path.iterdir()):
         raise Failure(f"{directory} is not empty and has no cluster", advice="choose another --dir")
+    for warning in config.warnings:
+        note(f"warning: {warning}")
     with failures():
         return directories.create(path, wanted, names, settings, _now_ms, random.SystemRandom(), kafka_home=home)
 
@@ -253,14 +296,17 @@ async def _show_status(local: LocalCluster, output: Output) -> None:
             found = await look(local, cluster)
     except (KafkaError, OSError) as error:
         found = Status(processes(local), problem=str(error))
-    output.rows(_LIVE_COLUMNS if found.problem is None else _NODE_COLUMNS, found.rows)
-    if found.problem is None:
-        note(
-            f"{found.partitions} partitions, {found.under_replicated} under-replicated, {found.offline} without a leader, "
-            f"{found.reassignments} being reassigned"
-        )
-    if found.problem is not None:
+    if found.partitions is None:
+        output.rows(_NODE_COLUMNS, found.rows)
         note(f"the cluster does not answer: {found.problem}")
+        return
+    output.rows(_LIVE_COLUMNS, found.rows)
+    note(
+        f"{found.partitions} partitions, {found.under_replicated} under-replicated, {found.offline} without a leader, "
+        f"{found.reassignments} being reassigned"
+    )
+    if found.problem is not None:
+        note(f"what brokers last knew; no controller is active: {found.problem}")
 
 
 def _signalling(name: str, number: signal.Signals, short: str, done: str) -> click.Command:
@@ -354,4 +400,31 @@ def add(node: int | None, apache: bool, kafka_home: Path | None, directory: Path
     click.echo(f"node {made.node_id}, process {pid}: ready at {made.address('PLAINTEXT')}")
 
 
-COMMANDS: tuple[Any, ...] = (up, status, start, stop, kill, pause, resume, add)
+@click.command("remove", short_help="Remove a broker from a cluster on this machine.")
+@click.argument("node", type=int)
+@yes_option
+@_dir_option
+def remove(node: int, yes: bool, directory: Path) -> None:
+    """Remove a broker that is stopped from a cluster on this machine, with its directory. `up` no longer starts it.
+
+    Move its replicas to other brokers first, stop it and unregister it.
+
+    \b
+    Examples:
+      barnabas reassign run --drain 4 && barnabas cluster stop 4
+      barnabas cluster unregister 4 && barnabas cluster remove 4
+    """
+    from barnabas.operations.local_cluster import directory as directories
+    from barnabas.operations.local_cluster import processes
+
+    local = _existing(directory)
+    with failures():
+        local.node(node)
+        if (pid := processes.pid_of(local, node)) is not None:
+            raise Failure(f"node {node} is running, as process {pid}", advice=f"barnabas cluster stop {node}")
+        confirm(f"Remove node {node} and delete {local.directory(node)}?", yes=yes)
+        directories.removed(local, node)
+    click.echo(f"node {node}: removed")
+
+
+COMMANDS: tuple[Any, ...] = (up, status, start, stop, kill, pause, resume, add, remove)

@@ -1,20 +1,22 @@
 """The directory of a local cluster: `cluster.json`, and for each node its settings, log dir, log file and ready file.
 
 Its one rule: `cluster.json` is written after everything that it names, and atomically. Whoever knows the directory can
-start, stop and add nodes.
+start, stop, add and remove nodes.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from barnabas.config.properties import dumps
+from barnabas.config.properties import dumps, loads
+from barnabas.config.values import split_list
 from barnabas.operations.errors import OperationError
 from barnabas.operations.local_cluster.formatting import format_all, format_joining
 from barnabas.operations.local_cluster.layout import CLIENTS, CONTROLLER, HOST, LocalNode, rack_of, settings_of
@@ -103,6 +105,34 @@ def read(path: Path) -> LocalCluster | None:
         raise OperationError(f"{path / STATE_FILE} cannot be read: {error}") from error
 
 
+def follow_move(cluster: LocalCluster, node_id: int) -> None:
+    """Let the settings of a node name its log dir where it is now: the directory of the cluster may have been moved.
+
+    Otherwise the node would begin anew where the directory was. Raises OperationError if they name another log dir.
+    """
+    properties, log_dir = cluster.properties(node_id), str(cluster.log_dir(node_id))
+    try:
+        given = loads(properties.read_text())
+    except (OSError, ValueError) as error:
+        raise OperationError(f"{properties} cannot be read: {error}") from error
+    named = split_list(given.get("log.dirs", ""))
+    if log_dir in named:
+        return
+    inside = f"/node-{node_id}/data"
+    before = next((each.removesuffix(inside) for each in named if each.endswith(inside)), None)
+    if before is None:
+        raise OperationError(f"{properties}: log.dirs is {','.join(named) or 'not set'}, and must have {log_dir}")
+    for name in ("log.dirs", "metadata.log.dir"):
+        if name in given:
+            moved = [_moved(each, before, str(cluster.path)) for each in split_list(given[name])]
+            given[name] = ",".join(moved)
+    properties.write_text(dumps(given))
+
+
+def _moved(path: str, before: str, now: str) -> str:
+    return now + path.removeprefix(before) if path.startswith(f"{before}/") else path
+
+
 def added(
     cluster: LocalCluster,
     wanted: int | None,
@@ -132,6 +162,18 @@ def added(
     return larger, node
 
 
+def removed(cluster: LocalCluster, node_id: int) -> LocalCluster:
+    """Forget a broker that does not run, delete its directory, and return the cluster without it. Raises OperationError."""
+    if cluster.node(node_id).is_controller:
+        raise OperationError(
+            f"node {node_id} is a controller, whose vote the quorum counts: only brokers can be removed"
+        )
+    smaller = cluster._replace(nodes={each: node for each, node in cluster.nodes.items() if each != node_id})
+    _write_state(smaller)
+    shutil.rmtree(cluster.directory(node_id), ignore_errors=True)
+    return smaller
+
+
 def _write(cluster: LocalCluster, only: int | None = None, *, is_static: bool = False) -> None:
     """Write the settings of all nodes, or of a new one alone, and then the state file."""
     for node_id, node in cluster.nodes.items():
@@ -139,6 +181,10 @@ def _write(cluster: LocalCluster, only: int | None = None, *, is_static: bool = 
             log_dir = str(cluster.log_dir(node_id))
             given = settings_of(node, cluster.nodes.values(), log_dir, cluster.settings, is_static=is_static)
             cluster.properties(node_id).write_text(dumps(given))
+    _write_state(cluster)
+
+
+def _write_state(cluster: LocalCluster) -> None:
     state = {
         "cluster_id": cluster.cluster_id,
         "nodes": [node._asdict() for node in cluster.nodes.values()],

@@ -19,7 +19,7 @@ from pathlib import Path
 from barnabas.config.properties import dumps, loads
 from barnabas.operations.errors import OperationError
 from barnabas.operations.local_cluster import apache
-from barnabas.operations.local_cluster.directory import LocalCluster
+from barnabas.operations.local_cluster.directory import LocalCluster, follow_move
 from barnabas.storage.log_dirs import lock_holder
 
 LOOK_AGAIN_S = 0.05
@@ -64,6 +64,7 @@ def start(cluster: LocalCluster, node_id: int) -> subprocess.Popen[bytes]:
     cluster.node(node_id)
     if (pid := pid_of(cluster, node_id)) is not None:
         raise OperationError(f"node {node_id} is already running, as process {pid}")
+    follow_move(cluster, node_id)
     ready = cluster.ready_file(node_id)
     ready.unlink(missing_ok=True)
     environment: dict[str, str] | None = None
@@ -135,6 +136,23 @@ def stop(cluster: LocalCluster, node_ids: Iterable[int]) -> list[int]:
         for some in (*_turns(cluster, brokers), *_turns(cluster, controllers))
         for killed in _stop_at_once(cluster, some)
     ]
+
+
+def stop_started(
+    cluster: LocalCluster, node_ids: Iterable[int], started: Mapping[int, subprocess.Popen[bytes]]
+) -> list[int]:
+    """Like `stop`, for nodes of which some were started here, so early perhaps that no lock tells of them yet."""
+    for node_id, process in started.items():
+        if process.poll() is None and pid_of(cluster, node_id) is None:
+            process.terminate()
+    killed = stop(cluster, node_ids)
+    for process in started.values():
+        try:
+            process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    return killed
 
 
 def _turns(cluster: LocalCluster, node_ids: list[int]) -> list[list[int]]:
