@@ -41,11 +41,9 @@ class ToolProblem(Exception):  # noqa: N818 - what Kafka's tool says and goes on
 
 def check(has: Mapping[str, Any]) -> None:
     """Check which options can be combined, in Kafka's order. `has` are the given options, by name. Raises UsageProblem."""
-    for name, needs in (("members", "describe"), ("verbose", "describe"), ("offsets", "describe"), ("type", "list")):
-        if name in has and needs not in has:
-            raise UsageProblem(f"Option(s) [{name}] are unavailable given other options on the command line")
-    if "state" in has and not {"describe", "list"} & has.keys():
-        raise UsageProblem("Option(s) [state] are unavailable given other options on the command line")
+    check_available(has)
+    if "type" in has and "list" not in has:
+        raise unavailable("type")
     if "validate-regex" not in has and "bootstrap-server" not in has:
         raise UsageProblem('Missing required argument "[bootstrap-server]"')
     if "describe" in has:
@@ -60,6 +58,19 @@ def check(has: Mapping[str, Any]) -> None:
         _check_reset(has)
     _check_apart("group", ("all-groups", "list"), has)
     _check_apart("topic", ("list", "describe"), has)
+
+
+def check_available(has: Mapping[str, Any]) -> None:
+    """Check that options which change what is shown stand beside the actions that show something. Raises UsageProblem."""
+    for name in ("members", "verbose", "offsets"):
+        if name in has and "describe" not in has:
+            raise unavailable(name)
+    if "state" in has and not {"describe", "list"} & has.keys():
+        raise unavailable("state")
+
+
+def unavailable(name: str) -> UsageProblem:
+    return UsageProblem(f"Option(s) [{name}] are unavailable given other options on the command line")
 
 
 def _check_describe(has: Mapping[str, Any]) -> None:
