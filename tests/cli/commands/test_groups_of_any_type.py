@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from barnabas.client import Admin, StreamsGroupDescription, TaskId, TopicPartition, coordinator
 from barnabas.testing import Broker
 from barnabas.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
+from tests import documents
 from tests.client.admin.group_scenes import commit, fill
 from tests.command_line import invoke
 
@@ -150,6 +153,51 @@ def test_a_reset_of_all_topics_leaves_the_internal_topics_of_an_application(brok
     said = invoke(*tool, "--delete", "--delete-all-internal-topics", code=0).stdout
     assert "Deletion of associated internal topics of the streams groups ('count') was successful." in said
     assert both.isdisjoint(topics_of(broker))
+
+
+def test_the_guide_to_streams_groups_works(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its commands and its code, in their order, with an application that counts words; its instances stop for the resets."""
+    monkeypatch.chdir(tmp_path)
+    page = (documents.ROOT / "docs" / "streams-groups.md").read_text()
+    shown, standbys, anew, replaced = re.findall(r"```console\n(.*?)```", page, re.DOTALL)
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    group, server = "word-count", broker.bootstrap_servers
+
+    def run(commands: str) -> list[str]:
+        asks = ("barnabas groups delete", "barnabas groups reset")
+        lines = [f"{line} --yes" if line.startswith(asks) else line for line in commands.splitlines()]
+        return [documents.run(documents.Example(line), broker) for line in lines]
+
+    async def with_members(parts: Sequence[StreamsGroupHeartbeatRequest.Subtopology], stays: bool) -> None:
+        async with Admin({"bootstrap.servers": server}) as admin:
+            await join(admin, group, parts)
+            if not stays:
+                await beat(admin, -1, group)
+
+    asyncio.run(with_members(counting(group), stays=True))
+    state, members, lag, tasks = run(shown)
+    assert "Stable" in state
+    assert "words:0,1" in members
+    assert f"{group}-by-word-repartition" in lag
+    assert "ACTIVE: 0:[0,1]; 1:[0,1]; " in tasks
+    exec(compile(code.replace("localhost:9092", server), "docs/streams-groups.md", "exec"), {"__name__": "guide"})
+    assert f"Stable ['{group}-counts-changelog']" in capsys.readouterr().out
+    run(standbys)
+    asyncio.run(with_members(counting(group), stays=False))
+    commit(server, group, {("words", 0): 3})
+    run(anew)
+    assert topics_of(broker).isdisjoint({f"{group}-by-word-repartition", f"{group}-counts-changelog"})
+    commit(server, group, {("words", 0): 4})
+    run(replaced)
+    (row,) = invoke("groups", "state", group, "--bootstrap-server", server, "-o", "json", code=0).json
+    assert row["type"] == "Classic"
+    asyncio.run(with_members([subtopology(0, "words"), subtopology(1, "stock")], stays=False))
+    shown_again = invoke("groups", "describe", group, "--bootstrap-server", server, "-o", "json", code=0).json
+    offsets = {(each["topic"], each["partition"]): each["currentOffset"] for each in shown_again}
+    assert offsets["words", 0] == 4
+    invoke("groups", "delete", group, "--yes", "--bootstrap-server", server, code=0)
 
 
 def test_types_are_shown_together(broker: Broker) -> None:

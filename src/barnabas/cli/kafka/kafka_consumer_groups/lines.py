@@ -32,6 +32,10 @@ class UsageProblem(ValueError):  # noqa: N818 - what Kafka's tool answers with i
     """Options that cannot be combined; the text is Kafka's."""
 
 
+class Unavailable(UsageProblem):
+    """An option has no meaning beside the others."""
+
+
 class ToolProblem(Exception):  # noqa: N818 - what Kafka's tool says and goes on from
     """The text after `Error: Executing consumer group command failed due to`."""
 
@@ -61,7 +65,7 @@ def check(has: Mapping[str, Any]) -> None:
 
 
 def check_available(has: Mapping[str, Any]) -> None:
-    """Check that options which change what is shown stand beside the actions that show something. Raises UsageProblem."""
+    """Check that options which change what is shown stand beside the actions that show something. Raises Unavailable."""
     for name in ("members", "verbose", "offsets"):
         if name in has and "describe" not in has:
             raise unavailable(name)
@@ -69,8 +73,8 @@ def check_available(has: Mapping[str, Any]) -> None:
         raise unavailable("state")
 
 
-def unavailable(name: str) -> UsageProblem:
-    return UsageProblem(f"Option(s) [{name}] are unavailable given other options on the command line")
+def unavailable(name: str) -> Unavailable:
+    return Unavailable(f"Option(s) [{name}] are unavailable given other options on the command line")
 
 
 def _check_describe(has: Mapping[str, Any]) -> None:
