@@ -419,6 +419,7 @@ PERMISSIONS = [
 WITH_LOGINS = {
     **SETTINGS,
     **WITH_ACLS,
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT",
     "sasl.enabled.mechanisms": "PLAIN",
     "listener.name.sasl_plaintext.plain.sasl.jaas.config": jaas_line("PLAIN", ("node", "x"), {"app": "y"}),
 }
