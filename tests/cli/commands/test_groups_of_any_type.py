@@ -200,6 +200,17 @@ def test_the_guide_to_streams_groups_works(
     invoke("groups", "delete", group, "--yes", "--bootstrap-server", server, code=0)
 
 
+def test_offsets_of_a_share_group_cannot_be_copied(broker: Broker) -> None:
+    server = ("--bootstrap-server", broker.bootstrap_servers)
+    tool = ("kafka-share-groups", *server, "--group", "shares", "--topic", "stock")
+    invoke(*tool, "--reset-offsets", "--to-latest", "--execute", code=0)
+    commit(broker.bootstrap_servers, "plain", {("stock", 0): 0})
+    for source, target in (("shares", "new"), ("plain", "shares")):
+        refused = invoke("groups", "copy", source, target, "--yes", *server, code=1)
+        assert "group shares: is a share group, which has no committed offsets" in refused.stderr
+    invoke("groups", "delete", "shares", "plain", "--yes", *server, code=0)
+
+
 def test_types_are_shown_together(broker: Broker) -> None:
     server = ("--bootstrap-server", broker.bootstrap_servers)
     commit(broker.bootstrap_servers, "plain", {("stock", 0): 0})
