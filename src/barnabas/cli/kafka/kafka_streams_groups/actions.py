@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from barnabas.cli.kafka.group_tools import EXECUTION, check_partitions, logs_for, partitions_named, say, say_error
+from barnabas.cli.kafka.group_tools import (
+    EXECUTION,
+    check_partitions,
+    logs_for,
+    partitions_named,
+    partitions_to_delete,
+    say,
+    say_error,
+)
 from barnabas.cli.kafka.java_text import exception_text, hash_order, partition_hash, string_hash
 from barnabas.cli.kafka.kafka_consumer_groups.actions import GROUP_LEVEL, PARTITION_LEVEL, file_of, reset_asked
 from barnabas.cli.kafka.kafka_consumer_groups.lines import ToolProblem, UsageProblem
@@ -271,10 +279,11 @@ async def _delete_topics(cluster: Cluster, topics: Iterable[str]) -> str | None:
 
 async def _delete_offsets(cluster: Cluster, has: Mapping[str, Any]) -> None:
     group_id = has["group"][-1]
+    texts: dict[TopicPartition, str | None] = {}
     if "all-input-topics" in has:
         wanted = await _of_source_topics(cluster, group_id, await _committed(cluster, group_id))
     else:
-        wanted = await partitions_named(cluster, has["input-topic"])
+        wanted, texts = await partitions_to_delete(cluster, has["input-topic"])
     results: dict[TopicPartition, KafkaError | None] = {}
     first: KafkaError | None = None
     try:
@@ -291,4 +300,5 @@ async def _delete_offsets(cluster: Cluster, has: Mapping[str, Any]) -> None:
         say_error("Encountered some partition-level error, see the follow-up details.")
     else:
         say_error(f"Encountered some unknown error: {first.code.name}")
-    say(lines.deleted_offsets_text({place: exception_text(each) if each else None for place, each in results.items()}))
+    texts.update((place, exception_text(each) if each else None) for place, each in results.items())
+    say(lines.deleted_offsets_text(texts))
