@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -84,13 +83,14 @@ class Twins:
         self.groups = (f"{name}-1", f"{name}-2")
 
     def __call__(self, line: str) -> str:
-        said = []
-        for group, run in zip(self.groups, (run_tool, invoke), strict=True):
-            done = run(TOOL, "--bootstrap-server", self.bootstrap, *line.replace("{group}", group).split())
-            code = done.returncode if isinstance(done, subprocess.CompletedProcess) else done.exit_code
-            said.append((code, "".join(sorted(done.stdout.replace(group, "GROUP").splitlines(keepends=True)))))
-        assert said[1] == said[0]
-        return said[0][1]
+        words = [["--bootstrap-server", self.bootstrap, *line.format(group=group).split()] for group in self.groups]
+        theirs, ours = run_tool(TOOL, *words[0], timeout_s=120), invoke(TOOL, *words[1])
+        said = [
+            sorted(text.replace(group, "GROUP").splitlines())
+            for text, group in zip((theirs.stdout, ours.stdout), self.groups, strict=True)
+        ]
+        assert (ours.exit_code, said[1]) == (theirs.returncode, said[0])
+        return ours.stdout
 
     async def begin(self, admin: Admin, *more: str) -> None:
         """Let a member of each group get all tasks, commit offsets in all input of its tasks, and leave."""
@@ -123,9 +123,9 @@ def test_kafka_streams_groups_deletes_internal_topics(node: ApacheKafka) -> None
             await reset.begin(admin)
             said = await asyncio.to_thread(reset, f"{every} --dry-run")
             assert "words" in said and "repartition" not in said  # the application fills that topic itself
-            await asyncio.to_thread(reset, f"{every} --execute --delete-internal-topic {{group}}-nowhere")
+            await asyncio.to_thread(reset, every + " --execute --delete-internal-topic {group}-nowhere")
             assert await reset.topics(admin) == [both, both]
-            await asyncio.to_thread(reset, f"{every} --execute --delete-internal-topic {{group}}-counts-changelog")
+            await asyncio.to_thread(reset, every + " --execute --delete-internal-topic {group}-counts-changelog")
             assert await reset.topics(admin) == [{"-by-word-repartition"}] * 2
             await asyncio.to_thread(reset, "--delete --group {group} --delete-all-internal-topics")
             assert await reset.topics(admin) == [set()] * 2

@@ -86,7 +86,7 @@ class Where(NamedTuple):
 
     active: int
     standbys: tuple[int, ...]
-    count: int | None
+    known: int | None
 
 
 class Instance:
@@ -391,7 +391,7 @@ def test_counts_are_found_at_the_instance_that_has_them_and_its_standby_takes_ov
                     found = {word: [each.where_is(word) for each in instances.values()] for word in expected}
                     return {each.active for rows in found.values() for each in rows} == set(ports) and all(
                         row.standbys == (sum(ports) - row.active,)
-                        and instances[row.active].where_is(word).count == expected[word]
+                        and instances[row.active].where_is(word).known == expected[word]
                         for word, rows in found.items()
                         for row in rows
                     )

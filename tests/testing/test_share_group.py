@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from barnabas.client import KafkaError, ShareConsumer, sync
+from barnabas.client import KafkaError, ShareConsumer, ShareRecord, sync
 from barnabas.testing import Broker
 from tests.client.share_scenes import explicit, prepare, read_explicitly
 
@@ -17,7 +17,7 @@ def test_a_broker_shows_who_holds_which_records_and_how_often_they_were_delivere
         group = broker.share_group("looked-at")
         assert group.in_flight(topic) == []
         with sync.ShareConsumer(explicit(settings), topics=[topic]) as consumer:
-            records = []
+            records: list[ShareRecord] = []
             while not records:
                 records = consumer.poll(500)
             me = consumer.member_id()
@@ -32,7 +32,7 @@ def test_a_broker_shows_who_holds_which_records_and_how_often_they_were_delivere
                 (2, "archived", 1),
                 (3, "acknowledged", 1),
             ]
-            again = []
+            again: list[ShareRecord] = []
             while not again:
                 again = consumer.poll(500)
             assert group.acquired(topic) == [(1, 1, "acquired", me, 2)]

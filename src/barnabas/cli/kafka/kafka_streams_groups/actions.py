@@ -242,7 +242,7 @@ async def _delete(cluster: Cluster, has: Mapping[str, Any]) -> None:
         else:
             deleted.append(group_id)
     deleted = hash_order(deleted, string_hash)
-    kept = {each: error for each in deleted if (error := await _delete_topics(cluster, internal.get(each, ())))}
+    kept = {each: why for each in deleted if (why := await _delete_topics(cluster, internal.get(each, ())))}
     if not failed:
         say(f"Deletion of requested streams groups ({lines.names_text(deleted)}) was successful.\n")
     else:
