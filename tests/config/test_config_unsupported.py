@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.config.server import load
-from barnabas.config.unsupported import STANDARD_AUTHORIZER, UNSECURED_VALIDATOR, check_supported
+from barnabas.config.unsupported import STANDARD_AUTHORIZER, UNSECURED_VALIDATOR, check_supported, ignored
 from barnabas.config.values import ConfigError
 
 # The settings of Apache Kafka's own config/server.properties.
@@ -255,3 +255,23 @@ def test_users_between_commas_and_a_login_without_prefixes_are_warnings() -> Non
     assert accepted(given | {"super.users": "User:CN=node,OU=dev;User:admin"}) == ()
     (warning,) = accepted(given | {"sasl.jaas.config": "x"})
     assert warning.startswith("sasl.jaas.config has no effect")
+
+
+def test_classes_of_java_that_would_be_replaced_are_a_warning() -> None:
+    def warnings(**settings: str) -> list[str]:
+        return ignored(load(DISTRIBUTED, {name.replace("_", "."): value for name, value in settings.items()}))
+
+    simple = "org.apache.kafka.coordinator.group.assignor.SimpleAssignor"
+    assert warnings(group_share_assignors=simple, group_consumer_assignors="uniform, range") == []
+    (warning,) = warnings(group_share_assignors="com.example.Fair")
+    assert warning.startswith("com.example.Fair in group.share.assignors has no effect")
+    (warning,) = warnings(group_consumer_assignors="range,com.example.Fair")
+    assert "com.example.Fair in group.consumer.assignors" in warning
+    assert "range" not in warning.partition(" in ")[0]
+    (warning,) = warnings(group_share_persister_class_name="com.example.Forgetful")
+    assert "the share coordinator keeps the state" in warning
+
+
+def test_share_groups_have_one_assignor() -> None:
+    with pytest.raises(ConfigError, match="must contain exactly one assignor, but found 2"):
+        load(DISTRIBUTED, {"group.share.assignors": "simple,com.example.Fair"})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -218,6 +219,9 @@ def test_kafka_share_groups_resets_and_deletes(compare: Compared) -> None:
         "--delete",
         "--delete --group a --all-groups",
         "--delete --group a --topic t",
+        "--list --members",
+        "--delete --group a --verbose",
+        "--reset-offsets --group a --state",
         "--delete-offsets --group a",
         "--reset-offsets --group a --to-latest",
         "--reset-offsets --execute --group a --to-latest",
@@ -256,6 +260,17 @@ def test_kafka_console_share_consumer_prints_the_same_lines(node: ApacheKafka, l
             printed.append((theirs.returncode, theirs.stdout, "Processed a total of" in theirs.stderr))
     assert printed[0] == printed[1]
     assert printed[0][1]
+
+
+@pytest.mark.parametrize("tool", [partial(run_tool, timeout_s=120), invoke], ids=["of Kafka", "ours"])
+def test_kafka_console_share_consumer_has_a_group_of_its_own(node: ApacheKafka, tool: Callable[..., Any]) -> None:
+    name = "console-share-consumer"
+    server = ("--bootstrap-server", node.bootstrap)
+    asyncio.run(prepare(node.bootstrap, name, 1))
+    tool(CONSOLE, *server, "--topic", name, "--timeout-ms", "6000")
+    (row,) = rows("groups", "describe", name, *server)
+    assert (row["topic"], row["lag"]) == (name, 0)
+    invoke("groups", "delete", name, "--yes", *server, code=0)
 
 
 @pytest.mark.parametrize("line", ["--topic t --reject --release", "--topic t --group a --command-property group.id=b"])

@@ -190,6 +190,37 @@ async def limits(side: Side) -> None:
     assert response.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
 
 
+async def of_the_group(side: Side) -> None:
+    """Settings of a group: records in flight, deliveries, renewals; in requests of version 1, too."""
+    topic = await side.topic("of-the-group")
+    await sharing.configure_group(
+        side.address,
+        share_partition_max_record_locks="100",
+        share_delivery_count_limit="3",
+        share_renew_acknowledge_enable="false",
+    )
+    await sharing.produce(side.address, topic, 10, batches=15)
+    a, b = side.member(topic), side.member(topic, "b")
+    await side.fetched("as many as may be in flight", a, version=1)
+    side.note("no more for the other", await b.fetch(max_wait_ms=300))
+    side.note("not the first", await a.acknowledge([(20, 29, [ACCEPT])], version=1))
+    side.note("still no more", await b.fetch(max_wait_ms=300))
+    side.note("the first", await a.acknowledge([(0, 9, [ACCEPT])], version=1))
+    await side.fetched("some more", b, version=1)
+    side.note("on the way", await a.fetch(said={0: [(10, 19, [ACCEPT] * 5 + [REJECT] * 5)]}, max_wait_ms=0, version=1))
+    await side.fetched("more again", b, max_records=1, share_acquire_mode=1)
+    side.note("no renewals", await a.acknowledge([(30, 39, [RENEW])], is_renew_ack=True))
+    nothing: dict[str, Any] = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 0, "max_records": 0, "is_renew_ack": True}
+    side.note("no renewals by a fetch", await a.fetch(said={0: [(30, 39, [RENEW])]}, **nothing))
+    for number in range(4):
+        side.note(f"release {number}", await a.acknowledge([(30, 39, [RELEASE])]))
+        await side.fetched(f"delivery {number + 2}", a, max_records=10, max_wait_ms=300)
+    await sharing.configure_group(side.address, share_delivery_count_limit="2")
+    side.note("a lower limit", await a.acknowledge([(40, 49, [RELEASE])]))
+    side.note("at most two now", await a.fetch(max_records=10, max_wait_ms=300))
+    side.note("end", await a.close())
+
+
 async def moving(side: Side) -> None:
     """Locks that expire, connections that are lost, log start offsets that advance, topics that are deleted."""
     topic = await side.topic("moving")
@@ -246,7 +277,7 @@ async def isolation(side: Side) -> None:
             side.note(f"{level}: records", await member.fetch(max_wait_ms=500))
 
 
-@pytest.mark.parametrize("story", [acknowledging, sessions, limits, moving, beginnings, isolation])
+@pytest.mark.parametrize("story", [acknowledging, sessions, limits, of_the_group, moving, beginnings, isolation])
 def test_members_get_the_answers_of_apache_kafka(story: Any) -> None:
     async def run(node: Node) -> list[tuple[str, Any]]:
         side = Side(node)

@@ -5,6 +5,7 @@ The topologies are in java/Streams.java, compiled here. Each instance is a proce
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import re
 import shutil
@@ -14,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -31,7 +32,12 @@ from tools.apache_kafka import (
     run_tool,
 )
 
+from barnabas.client import Admin, AlterConfigOp, AlterConfigOpType, ConfigResource, KafkaError
+from barnabas.operations.security.node_settings import jaas_line
+from barnabas.security.acl import AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
+from tests.crash.clients import wait_until
 from tests.interop.conftest import jars
+from tests.interop.side_by_side import WITH_ACLS
 
 pytestmark = pytest.mark.interop
 
@@ -75,6 +81,14 @@ def application(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [*before, f"{classes}:{path}:{more}/*", main]
 
 
+class Where(NamedTuple):
+    """Ports of the instance that has a count and of its standbys, and the count, if the instance that was asked has it."""
+
+    active: int
+    standbys: tuple[int, ...]
+    known: int | None
+
+
 class Instance:
     """A running instance of an application."""
 
@@ -103,6 +117,25 @@ class Instance:
                 return found[0]
             assert self._process.poll() is None and time.monotonic() < deadline, self.said[-3000:]
             time.sleep(0.1)
+
+    def where_is(self, word: str) -> Where:
+        """Ask the instance where the count of a word is, and for the count as it has it."""
+        assert self._process.stdin is not None
+        begin = len(self.said)
+        self._process.stdin.write(f"{word}\n".encode())
+        self._process.stdin.flush()
+        deadline = time.monotonic() + LIMIT_S
+        while not (
+            line := re.search(r"^count of \w+: active (-?\d+) standby (\S*) here (\w+)\n", self.said[begin:], re.M)
+        ):
+            assert self._process.poll() is None and time.monotonic() < deadline, self.said[-3000:]
+            time.sleep(0.02)
+        active, standbys, count = line.groups()
+        return Where(
+            int(active),
+            tuple(int(each) for each in standbys.split(",") if each),
+            None if count == "null" else int(count),
+        )
 
     def leave(self) -> None:
         """Close the application, which leaves its group."""
@@ -325,6 +358,124 @@ def test_an_application_waits_for_its_source_topic(application: list[str], tmp_p
     ours, theirs = side_by_side(work)
     assert ours == theirs
     assert ours.startswith("error MissingSourceTopicException: ")
+
+
+def test_counts_are_found_at_the_instance_that_has_them_and_its_standby_takes_over(
+    application: list[str], tmp_path: Path
+) -> None:
+    """Interactive queries: each instance knows the endpoints of all. The ports are names only; nobody listens there."""
+    expected = {word: int(count) for word, count in word_counts(300).items()}
+
+    async def want_standbys(node: Node) -> None:
+        async with Admin({"bootstrap.servers": node.bootstrap}) as admin:
+            op = AlterConfigOp("streams.num.standby.replicas", AlterConfigOpType.SET, "1")
+            results = await admin.incremental_alter_configs({ConfigResource.group("app"): [op]})
+            assert set(results.values()) == {None}
+
+    def work(node: Node, name: str) -> None:
+        create(node, "lines", "results")
+        asyncio.run(want_standbys(node))
+        produce(node, {"lines": lines(0, 300)})
+        ports = (11, 12)
+        commands = [tmp_path / name / str(port) for port in ports]
+        first, second = (
+            started(application, node, "words", directory, f"application.server=localhost:{port}")
+            for directory, port in zip(commands, ports, strict=True)
+        )
+        with second as survivor:
+            with first as other:
+                settled(node, {word: str(count) for word, count in expected.items()})
+                instances = dict(zip(ports, (other, survivor), strict=True))
+
+                def is_spread() -> bool:
+                    found = {word: [each.where_is(word) for each in instances.values()] for word in expected}
+                    return {each.active for rows in found.values() for each in rows} == set(ports) and all(
+                        row.standbys == (sum(ports) - row.active,)
+                        and instances[row.active].where_is(word).known == expected[word]
+                        for word, rows in found.items()
+                        for row in rows
+                    )
+
+                wait_until(is_spread, "both instances have counts, and standbys of each other's")
+            # The first was killed. Its counts are at its standby.
+            wait_until(
+                lambda: all(survivor.where_is(word) == (ports[1], (), count) for word, count in expected.items()),
+                "the other instance has all counts",
+            )
+            survivor.leave()
+
+    side_by_side(work)
+
+
+PERMISSIONS = [
+    ("GROUP", "app", "LITERAL", "READ"),
+    *(("TOPIC", name, "LITERAL", "DESCRIBE") for name in ("lines", "results")),
+    ("TOPIC", "lines", "LITERAL", "READ"),
+    ("TOPIC", "results", "LITERAL", "WRITE"),
+    *(("TOPIC", "app-", "PREFIXED", operation) for operation in ("CREATE", "READ", "WRITE", "DELETE")),
+    ("TRANSACTIONAL_ID", "app-", "PREFIXED", "WRITE"),
+]
+"""Those of the table in docs/streams-groups.md."""
+WITH_LOGINS = {
+    **SETTINGS,
+    **WITH_ACLS,
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT",
+    "sasl.enabled.mechanisms": "PLAIN",
+    "listener.name.sasl_plaintext.plain.sasl.jaas.config": jaas_line("PLAIN", ("node", "x"), {"app": "y"}),
+}
+
+
+def test_an_application_needs_the_permissions_in_the_guide_and_no_more(application: list[str], tmp_path: Path) -> None:
+    """Exactly once, with internal topics that its own principal creates. Without CREATE, it waits for them."""
+
+    async def allow(node: Node, rows: list[tuple[str, str, str, str]]) -> None:
+        entries = [
+            AclEntry(
+                ResourceType[kind],
+                name,
+                PatternType[pattern],
+                "User:app",
+                "*",
+                AclOperation[operation],
+                AclPermissionType.ALLOW,
+            )
+            for kind, name, pattern, operation in rows
+        ]
+        async with Admin({"bootstrap.servers": node.bootstrap}) as admin:
+            assert set((await admin.create_acls(entries)).values()) == {None}
+
+    async def state(node: Node) -> str | None:
+        async with Admin({"bootstrap.servers": node.bootstrap}) as admin:
+            group = (await admin.describe_streams_groups(["app"]))["app"]
+            return None if isinstance(group, KafkaError) else group.state
+
+    def work(node: ApacheKafka | Barnabas, name: str) -> None:
+        host, port = node.addresses["SASL_PLAINTEXT"]
+        login = (
+            f"bootstrap.servers={host}:{port}",
+            "security.protocol=SASL_PLAINTEXT",
+            "sasl.mechanism=PLAIN",
+            f"sasl.jaas.config={jaas_line('PLAIN', ('app', 'y'), {})}",
+        )
+        create(node, "lines", "results")
+        produce(node, {"lines": lines(0, 100)})
+        creating = [each for each in PERMISSIONS if each[3] == "CREATE"]
+        asyncio.run(allow(node, [each for each in PERMISSIONS if each not in creating]))
+        with started(application, node, "words", tmp_path / name, *login, EXACTLY_ONCE, wait=False) as instance:
+            wait_until(lambda: asyncio.run(state(node)) == "NotReady", "it has joined")
+            asyncio.run(allow(node, creating))
+            found = settled(node, word_counts(100))
+            assert len(found) == 300  # each count once
+            instance.leave()
+
+    with (
+        ApacheKafka(WITH_LOGINS, more_listeners=("SASL_PLAINTEXT",)) as kafka,
+        Barnabas(WITH_LOGINS, more_listeners=("SASL_PLAINTEXT",)) as barnabas,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        runs = pool.submit(work, kafka, "theirs"), pool.submit(work, barnabas, "ours")
+        for run in runs:
+            run.result()
 
 
 def test_a_fatal_error_shuts_the_whole_application_down(application: list[str], tmp_path: Path) -> None:

@@ -107,6 +107,9 @@ def _check_share_records(config: ServerConfig) -> None:
         _at_least(config, f"group.share.max.{rest}", name)
         _at_least(config, name, f"group.share.min.{rest}")
     _at_least(config, "group.share.max.share.sessions", "group.share.max.size")
+    name = "group.share.assignors"
+    count = len(config.get_list(name))
+    _refuse_unless(count == 1, name, f"{name} must contain exactly one assignor, but found {count}")
 
 
 def _check_early_start(config: ServerConfig) -> None:

@@ -58,6 +58,19 @@ _PLUGINS: Final[Mapping[str, str]] = {
     "alter.config.policy.class.name": "it could not reject changes of configs",
     "client.quota.callback.class": "it could not limit clients",
 }
+# Classes that could be others in Kafka: those whose work is done here, and what is done in place of any other.
+_ASSIGNORS: Final = "org.apache.kafka.coordinator.group.assignor."
+_REPLACED: Final[Mapping[str, tuple[frozenset[str], str]]] = {
+    "group.consumer.assignors": (
+        frozenset(("uniform", "range", f"{_ASSIGNORS}UniformAssignor", f"{_ASSIGNORS}RangeAssignor")),
+        "consumer groups use uniform or range",
+    ),
+    "group.share.assignors": (frozenset(("simple", f"{_ASSIGNORS}SimpleAssignor")), "share groups use simple"),
+    "group.share.persister.class.name": (
+        frozenset(("org.apache.kafka.server.share.persister.DefaultStatePersister",)),
+        "the share coordinator keeps the state of share groups",
+    ),
+}
 _SELECTOR: Final = "replica.selector.class"
 _AUTHORIZER, _BUILDER = "authorizer.class.name", "principal.builder.class"
 
@@ -115,6 +128,11 @@ def ignored(config: ServerConfig) -> list[str]:
         warnings.append(
             "sasl.jaas.config has no effect: a node takes logins from listener.name.NAME.MECHANISM.sasl.jaas.config alone"
         )
+    for name, (known, instead) in _REPLACED.items():
+        others = {each.strip() for each in config.given.get(name, "").split(",")} - known - {""}
+        if others:
+            wrong = ", ".join(sorted(others))
+            warnings.append(f"{wrong} in {name} has no effect, because there are no Java classes: {instead}")
     for name in (each.listener_name for each in config.listeners if _has_sasl(each)):
         enabled = config.for_listener(name, _MECHANISMS_NAME)
         if isinstance(enabled, tuple) and "OAUTHBEARER" in enabled and _token_handler(name) not in config.given:

@@ -19,10 +19,12 @@ from barnabas.wire.messages.create_acls import CreateAclsRequest
 from tests.broker.clients import ask
 from tests.broker.sharing import (
     ACCEPT,
+    REJECT,
     RELEASE,
     RENEW,
     Member,
     acquired,
+    configure_group,
     create_topic,
     initialize,
     produce,
@@ -147,6 +149,32 @@ def test_locks_expire_and_renewals_put_that_off(tmp_path: Path) -> None:
             assert row_of(late).error_code == ErrorCode.INVALID_RECORD_STATE
             await a.leave()
             await b.leave()
+
+    asyncio.run(main())
+
+
+def test_a_record_that_nobody_accepts_is_given_up_and_counted(tmp_path: Path) -> None:
+    """Once by releases, and once because its locks expire. Rejected and accepted records are not counted."""
+
+    async def main() -> None:
+        faults = Faults(REAL_WORLD)
+        async with running_node(tmp_path, faults.surroundings()) as node:
+            address = node.addresses["PLAINTEXT"]
+            topic = await create_topic(address)
+            await initialize(address, topic)
+            await configure_group(address, share_delivery_count_limit="2")
+            await produce(address, topic, 4)
+            member = Member(address, topic)
+            assert acquired(await member.fetch()) == [(0, 3, 1)]
+            await member.acknowledge([(0, 3, [ACCEPT, RELEASE, REJECT, RELEASE])])
+            assert acquired(await member.fetch()) == [(1, 1, 2), (3, 3, 2)]
+            assert node.share_partitions.counters.given_up == 0
+            await member.acknowledge([(1, 1, [RELEASE])])
+            assert node.share_partitions.counters.given_up == 1
+            faults.clock.advance(40_000)
+            await until(lambda: node.share_partitions.counters.given_up == 2)
+            assert acquired(await member.fetch(max_wait_ms=100)) == []
+            await member.leave()
 
     asyncio.run(main())
 

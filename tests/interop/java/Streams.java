@@ -1,26 +1,36 @@
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Properties;
+import java.util.stream.Collectors;
 import org.apache.kafka.common.serialization.Serdes;
+import org.apache.kafka.common.serialization.StringSerializer;
 import org.apache.kafka.streams.KafkaStreams;
+import org.apache.kafka.streams.KeyQueryMetadata;
 import org.apache.kafka.streams.KeyValue;
+import org.apache.kafka.streams.StoreQueryParameters;
 import org.apache.kafka.streams.StreamsBuilder;
 import org.apache.kafka.streams.StreamsConfig;
 import org.apache.kafka.streams.Topology;
+import org.apache.kafka.streams.errors.InvalidStateStoreException;
 import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
 import org.apache.kafka.streams.kstream.JoinWindows;
 import org.apache.kafka.streams.kstream.KStream;
 import org.apache.kafka.streams.kstream.KTable;
 import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.TimeWindows;
+import org.apache.kafka.streams.state.QueryableStoreTypes;
+import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 
 /**
  * One instance of a small application of Kafka Streams with the streams protocol.
  *
  * Arguments: address, application id, topology, state directory, and more settings as name=value. It says "running" when it
  * has its tasks, and "error" with what ended a thread, and leaves its group when its input ends. The line "shut down" ends the
- * whole application.
+ * whole application. For each word of its input, it says at which ports the count of that word is, and the count if it has it.
  */
 public final class Streams {
     private static final String SHUTDOWN = "shut down";
@@ -55,12 +65,29 @@ public final class Streams {
                 System.out.flush();
             });
             streams.start();
-            while (System.in.read() >= 0) {
-                // The parent closes the input to end this instance.
+            BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+            for (String word = input.readLine(); word != null; word = input.readLine()) {
+                System.out.println("count of " + word + ": " + where(streams, word));
+                System.out.flush();
             }
             streams.close(Duration.ofSeconds(60));
             System.out.println("closed");
         }
+    }
+
+    /** The port of the instance that has a word's task, those of its standbys, and the count as this instance knows it. */
+    private static String where(KafkaStreams streams, String word) {
+        KeyQueryMetadata found = streams.queryMetadataForKey("counts", word, new StringSerializer());
+        String standbys = found.standbyHosts().stream().map(each -> "" + each.port()).sorted().collect(Collectors.joining(","));
+        String count;
+        try {
+            ReadOnlyKeyValueStore<String, Long> store =
+                streams.store(StoreQueryParameters.fromNameAndType("counts", QueryableStoreTypes.keyValueStore()));
+            count = "" + store.get(word);
+        } catch (InvalidStateStoreException error) {
+            count = "null";
+        }
+        return "active " + found.activeHost().port() + " standby " + standbys + " here " + count;
     }
 
     private static String innermost(Throwable error) {

@@ -27,6 +27,7 @@ class Model:
         self.limit = limit
         self.records: dict[int, Delivered] = {}
         self.stored: dict[int, tuple[RecordState, int]] = {}
+        self.given_up = 0  # records that were released after their last delivery
 
     def acquired(self, member_id: str, offsets: Iterable[int], count: int) -> None:
         for offset in offsets:
@@ -42,6 +43,7 @@ class Model:
         for offset in offsets:
             record = self.records[offset]
             is_over = state is RecordState.AVAILABLE and record.count >= self.limit
+            self.given_up += is_over
             record.state = RecordState.ARCHIVED if is_over else state
             record.member_id = ""
 

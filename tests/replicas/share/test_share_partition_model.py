@@ -21,6 +21,10 @@ STATES = {
 }
 
 
+def size(batches: list[StateBatch]) -> int:
+    return sum(each.last_offset - each.first_offset + 1 for each in batches)
+
+
 class History:
     """A log, a share partition and its model."""
 
@@ -60,8 +64,10 @@ class History:
         elif is_stored:
             self.stored(write.batches)
             at_once(self.partition.commit(write))
+            before = self.model.given_up
             for offset, kind in zip(chosen, kinds, strict=False):
                 self.model.ended([offset], STATES[kind])
+            assert size(write.given_up) == self.model.given_up - before
         else:
             at_once(self.partition.roll_back(write))
 
@@ -72,7 +78,9 @@ class History:
         if write is not None:
             self.stored(write.batches)
             at_once(self.partition.commit(write))
+            before = self.model.given_up
             self.model.ended(held, RecordState.AVAILABLE)
+            assert size(write.given_up) == self.model.given_up - before
 
     def expire(self) -> None:
         self.now_ms += LOCK_MS

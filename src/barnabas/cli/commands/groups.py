@@ -312,7 +312,11 @@ def _end_with(failures: Mapping[str, KafkaError], *, is_watched: bool = False) -
 @groups.command("reset", short_help="Reset the offsets of a group without members.")
 @_GROUP
 @_TOPICS
-@click.option("--all-topics", is_flag=True, help="All partitions in which the group has committed offsets.")
+@click.option(
+    "--all-topics",
+    is_flag=True,
+    help="All partitions in which the group has committed offsets; of a streams group, only those of its source topics.",
+)
 @click.option("--to-earliest", is_flag=True, help="Reset to the first offset of the partition.")
 @click.option("--to-latest", is_flag=True, help="Reset to the end of the partition.")
 @click.option("--to-current", is_flag=True, help="Keep the committed offset; the end where there is none.")

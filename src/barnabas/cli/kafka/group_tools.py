@@ -44,6 +44,17 @@ async def partitions_named(cluster: Cluster, texts: Iterable[str]) -> list[Topic
     return found + [TopicPartition(topic, number) for topic in whole for number in state.topics[topic].partitions]
 
 
+async def partitions_to_delete(
+    cluster: Cluster, texts: Iterable[str]
+) -> tuple[list[TopicPartition], dict[TopicPartition, str | None]]:
+    """Return the partitions of `TOPIC` or `TOPIC:0,1`, and rows with an error for topics that do not exist."""
+    named = parse_topics(texts)
+    state = await cluster.metadata({topic for topic, numbers in named if numbers is None})
+    found = [TopicPartition(topic, number) for topic, numbers in named for number in numbers or ()]
+    found += [TopicPartition(topic.name, number) for topic in state.topics.values() for number in topic.partitions]
+    return found, {TopicPartition(topic, -1): exception_text(KafkaError(code)) for topic, code in state.errors.items()}
+
+
 async def check_partitions(cluster: Cluster, partitions: list[TopicPartition]) -> None:
     """Raise ToolProblem if a partition does not exist, or has no leader."""
     state = await metadata_of(cluster, (each.topic for each in partitions))

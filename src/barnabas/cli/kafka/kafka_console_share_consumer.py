@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from barnabas.client.share_consuming.acknowledgements import AcknowledgeType
     from barnabas.client.share_consuming.acquired import ShareRecord
 
-_GROUP = "share"
+_GROUP = "console-share-consumer"
 _POLL_MS = 1_000
 
 
@@ -50,7 +50,7 @@ class _Count:
 
 @click.command("kafka-console-share-consumer", cls=JavaTool, short_help="Show records as a member of a share group.")
 @click.option("--topic", metavar="TOPIC", help="The topic to read.")
-@click.option("--group", metavar="GROUP", help="The share group to join [share].")
+@click.option("--group", metavar="GROUP", help="The share group to join [console-share-consumer].")
 @click.option(
     "--consumer-property", multiple=True, metavar="KEY=VALUE", help="(Deprecated) Same as --command-property."
 )

@@ -123,7 +123,14 @@ class ShareGroupCoordinator:
             partial(self._hashes.of_group, image=metadata),
             topics is metadata.topics and isinstance(group, ShareGroup) and group.group_epoch >= epoch,
             isinstance(group, ShareGroup) and soft.is_settled(group, metadata.topics),
-            now_ms - initialized_ms >= self._config().get_int("group.share.initialize.retry.interval.ms"),
+            now_ms - initialized_ms >= self._initialize_retry_ms(),
+        )
+
+    def _initialize_retry_ms(self) -> int:
+        """Not sooner than a write by this coordinator may take, as in Kafka."""
+        config = self._config()
+        return max(
+            config.get_int("group.share.initialize.retry.interval.ms"), config.get_int("offsets.commit.timeout.ms")
         )
 
     def _follow(self, shard: Shard, group_id: str, outcome: Outcome[R]) -> None:

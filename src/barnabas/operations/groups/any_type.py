@@ -19,6 +19,7 @@ from barnabas.client.admin.groups import (
     GroupOffsets,
     Groups,
 )
+from barnabas.client.admin.part import checked
 from barnabas.client.admin.share_groups import ShareGroups, ShareOffset, ShareOffsets
 from barnabas.client.admin.streams_groups import STREAMS, StreamsGroupDescription, StreamsGroups, StreamsMember
 from barnabas.client.cluster import Cluster
@@ -97,6 +98,15 @@ async def positions_of(
         now_ms=now_ms,
         shared_lags={group_id: found.lags for group_id, found in offsets.items() if found.lags is not None},
     )
+
+
+async def source_topics(cluster: Cluster, group_id: str) -> set[str]:
+    """Return the topics that the application of a streams group reads, without those that it fills itself.
+
+    Raises KafkaError if the group cannot be described.
+    """
+    group = checked(await StreamsGroups(cluster).describe_streams_groups([group_id]))[group_id]
+    return {topic for each in group.subtopologies for topic in each.source_topics}
 
 
 async def set_offsets(

@@ -21,7 +21,7 @@ from barnabas.client.admin.records import ListedOffset, OffsetSpec, Records
 from barnabas.client.cluster import Cluster
 from barnabas.client.records import TopicPartition
 from barnabas.operations.errors import OperationError, refused
-from barnabas.operations.groups.any_type import SHARE_TYPE
+from barnabas.operations.groups.any_type import SHARE_TYPE, types_of
 from barnabas.operations.groups.positions import lags_in_time_ms, logs_of
 from barnabas.operations.groups.reset_plan import Log
 from barnabas.operations.groups.resets import OffsetChange, committed_offsets, require_empty
@@ -63,7 +63,7 @@ async def propose_group_copy(
         raise OperationError("a group cannot be copied to itself", resource=f"group {group_id}")
     found = await _committed(source, group_id, list(selections), names)
     if await require_empty(target, new_group_id) == SHARE_TYPE:
-        raise OperationError("is a share group, which has no committed offsets", resource=f"group {new_group_id}")
+        raise _is_share_group(new_group_id)
     before = await committed_offsets(target, new_group_id)
     by_time = [each for each in found if not is_same_cluster or each.topic in names]
     new = {each: value for each, value in found.items() if each not in by_time}
@@ -100,6 +100,10 @@ def _step(group_id: str, place: TopicPartition, copy: OffsetCopy) -> str:
     return f"set the offset of {group_id} in {place} from {old} to {copy.change.new}{of}"
 
 
+def _is_share_group(group_id: str) -> OperationError:
+    return OperationError("is a share group, which has no committed offsets", resource=f"group {group_id}")
+
+
 async def _committed(
     cluster: Cluster, group_id: str, selections: list[Selection], renamed: Mapping[str, str]
 ) -> dict[TopicPartition, CommittedOffset]:
@@ -116,6 +120,8 @@ async def _committed(
         and (not selections or any(selection.covers(*each) for selection in selections))
     }
     if not committed:
+        if (await types_of(cluster, [group_id])).get(group_id) == SHARE_TYPE:
+            raise _is_share_group(group_id)
         raise OperationError("has no committed offsets to copy", resource=f"group {group_id}")
     if missing := [name for name in renamed if not any(each.topic == name for each in committed)]:
         raise OperationError(f"has no committed offsets in {missing[0]}", resource=f"group {group_id}")

@@ -18,6 +18,10 @@ from barnabas.operations.partitions import Selection, find_partitions
 from barnabas.operations.proposal import Proposal
 from barnabas.wire.errors import ErrorCode, KafkaError
 
+_HOW_TO_BEGIN_ANEW = (
+    "to begin anew, reset with kafka-streams-groups --delete-all-internal-topics, and delete the state directories"
+)
+
 
 class OffsetChange(NamedTuple):
     """The old and the new offset of a partition, and the error if the change failed."""
@@ -36,14 +40,22 @@ async def propose_reset(
 ) -> Proposal[TopicPartition, OffsetChange]:
     """Propose new offsets for the selected partitions; without a selection, for those in the file or with an offset.
 
+    Of a streams group, those are the partitions of its source topics: it fills its repartition topics itself.
     Raises OperationError if the group has members or nothing is to be reset.
     """
     kind = await require_empty(cluster, group_id)
     committed = await committed_offsets(cluster, group_id, kind)
+    hints: tuple[str, ...] = ()
     if selections:
         partitions = [TopicPartition(*key) for key in (await find_partitions(cluster, selections)).keys]
+    elif file is not None:
+        partitions = sorted(file)
+    elif kind == any_type.STREAMS_TYPE:
+        sources = await any_type.source_topics(cluster, group_id)
+        partitions = sorted(each for each in committed if each.topic in sources)
+        hints = ("the internal topics and the state of the application stay as they are", _HOW_TO_BEGIN_ANEW)
     else:
-        partitions = sorted(committed if file is None else file)
+        partitions = sorted(committed)
     if not partitions:
         raise OperationError("has no offsets: there is nothing to reset", resource=f"group {group_id}")
     planned, notes = await planned_offsets(cluster, reset, partitions, committed, file)
@@ -60,7 +72,7 @@ async def propose_reset(
             f"set the offset of {group_id} in {each} from {'none' if old is None else old} to {new}"
             for each, (old, new, _) in expected.items()
         ),
-        notes,
+        (*notes, *hints),
         question=f"Set {len(planned)} offset{'' if len(planned) == 1 else 's'} of group {group_id}?",
         carry_out=carry_out,
     )

@@ -48,12 +48,16 @@ class StateBatch(NamedTuple):
 
 
 class Write:
-    """A change of states that is being stored. Until it is, nobody else can change these records."""
+    """A change of states that is being stored. Until it is, nobody else can change these records.
 
-    __slots__ = ("batches",)
+    `given_up` are those among the batches that were released, but delivered too often to be delivered again.
+    """
+
+    __slots__ = ("batches", "given_up")
 
     def __init__(self) -> None:
         self.batches: list[StateBatch] = []
+        self.given_up: list[StateBatch] = []
 
 
 class Before(NamedTuple):

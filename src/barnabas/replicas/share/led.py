@@ -85,10 +85,10 @@ class Waiter(Protocol):
 class Counters:
     """Counters of all share partitions of a broker."""
 
-    __slots__ = ("acknowledged", "expired_locks", "failed_loads", "failed_writes", "loads", "writes")
+    __slots__ = ("acknowledged", "expired_locks", "failed_loads", "failed_writes", "given_up", "loads", "writes")
 
     def __init__(self) -> None:
-        self.loads = self.failed_loads = self.writes = self.failed_writes = self.expired_locks = 0
+        self.loads = self.failed_loads = self.writes = self.failed_writes = self.expired_locks = self.given_up = 0
         self.acknowledged: dict[int, int] = {}  # records by type
 
 
@@ -313,6 +313,7 @@ class LedSharePartition:
         assert self.state is not None
         for write in made.writes:
             if error is None:
+                self._given_up(write.given_up)
                 await in_slices(self.state.commit(write))
             else:
                 await in_slices(self.state.roll_back(write))
@@ -345,12 +346,29 @@ class LedSharePartition:
             return
         released = self.state.expire(self.limits, self._shell.monotonic_ms())
         if released:
-            self._shell.counters.expired_locks += sum(each.last_offset - each.first_offset + 1 for each in released)
+            self._shell.counters.expired_locks += _count(released)
+            start_offset = self.state.start_offset
+            self._given_up([each for each in released if each.state.is_terminal and each.last_offset >= start_offset])
             self._store(released)
             self.wake()
         deadline_ms = self.state.next_deadline_ms
         if deadline_ms is not None:
             self.expire_at(deadline_ms)
+
+    def _given_up(self, rows: Sequence[StateBatch]) -> None:
+        """Tell of records that were delivered as often as the group allows, and that nobody accepted or rejected."""
+        if rows:
+            count = _count(rows)
+            self._shell.counters.given_up += count
+            _log.info(
+                "share group %s gives up %d record%s of %s, the first one at offset %d: delivered %d times",
+                self.key.group_id,
+                count,
+                "" if count == 1 else "s",
+                self.replica,
+                rows[0].first_offset,
+                rows[0].delivery_count,
+            )
 
     # --- turns
 
@@ -384,6 +402,10 @@ class LedSharePartition:
         for waiter in self._in_turn:
             waiter.wake()
             return
+
+
+def _count(batches: Iterable[StateBatch]) -> int:
+    return sum(each.last_offset - each.first_offset + 1 for each in batches)
 
 
 def _rows(batches: list[StateBatch]) -> Slices[list[WriteShareGroupStateRequest.StateBatch]]:

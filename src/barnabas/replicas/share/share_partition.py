@@ -345,11 +345,14 @@ class SharePartition:
 
     def _begin(self, span: Span, state: RecordState, limits: Limits, write: Write) -> None:
         """Begin to store a new state."""
-        if state is RecordState.AVAILABLE:
+        is_released = state is RecordState.AVAILABLE
+        if is_released:
             state = self._released_state(span, limits)
         span.begin(state, write)
         if state.is_terminal:
             self.delivery_complete_count += self._count(span)
+            if is_released and span.last >= self.start_offset:
+                write.given_up.append(write.batches[-1])
 
     def _ended(self, span: Span) -> None:
         """Count a span that changed its state at once."""

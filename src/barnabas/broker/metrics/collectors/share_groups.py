@@ -30,6 +30,9 @@ FAILED_WRITES = counter(
 EXPIRED = counter(
     "kafka_server_sharepartitionmetrics_acquisitionlocktimeouts_total", "Records released because their lock expired."
 )
+GIVEN_UP = counter(
+    "barnabas_share_records_given_up_total", "Records delivered as often as their group allows, and never accepted."
+)
 IN_FLIGHT = gauge(
     "kafka_server_sharepartitionmetrics_inflightmessagecount",
     "Records in flight of a share partition.",
@@ -39,7 +42,7 @@ IN_FLIGHT = gauge(
 )
 METRICS = (
     *(SESSIONS, PARTITIONS, EVICTIONS, ACKNOWLEDGED),
-    *(LOADED, LOADS, FAILED_LOADS, WRITES, FAILED_WRITES, EXPIRED, IN_FLIGHT),
+    *(LOADED, LOADS, FAILED_LOADS, WRITES, FAILED_WRITES, EXPIRED, GIVEN_UP, IN_FLIGHT),
 )
 
 
@@ -59,6 +62,7 @@ def collect(node: Observed, out: Exposition, left_out: Counter[str]) -> Slices[N
     out.add(WRITES, counters.writes)
     out.add(FAILED_WRITES, counters.failed_writes)
     out.add(EXPIRED, counters.expired_locks)
+    out.add(GIVEN_UP, counters.given_up)
     yield
     left = node.max_rows("partitions")
     for led in shares.all():

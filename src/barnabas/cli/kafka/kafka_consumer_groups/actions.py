@@ -17,6 +17,7 @@ from barnabas.cli.kafka.group_tools import (
     logs_for,
     metadata_of,
     partitions_named,
+    partitions_to_delete,
     say,
     say_error,
 )
@@ -35,7 +36,6 @@ from barnabas.cli.kafka.kafka_consumer_groups.lines import (
     parse_datetime_ms,
     parse_long,
     parse_states,
-    parse_topics,
     parse_types,
     resets_csv,
     resets_text,
@@ -309,13 +309,7 @@ async def _delete(cluster: Cluster, has: Mapping[str, Any]) -> None:
 
 
 async def _delete_offsets(cluster: Cluster, group_id: str, topics: Iterable[str]) -> None:
-    named = parse_topics(topics)
-    state = await cluster.metadata({topic for topic, numbers in named if numbers is None})
-    partitions = [TopicPartition(topic, number) for topic, numbers in named for number in numbers or ()]
-    partitions += [TopicPartition(topic.name, number) for topic in state.topics.values() for number in topic.partitions]
-    texts: dict[TopicPartition, str | None] = {
-        TopicPartition(topic, -1): exception_text(KafkaError(code)) for topic, code in state.errors.items()
-    }
+    partitions, texts = await partitions_to_delete(cluster, topics)
     try:
         results = await Groups(cluster).delete_consumer_group_offsets(group_id, partitions)
         first = next((error for each in hash_order(results, partition_hash) if (error := results[each])), None)

@@ -32,6 +32,10 @@ class UsageProblem(ValueError):  # noqa: N818 - what Kafka's tool answers with i
     """Options that cannot be combined; the text is Kafka's."""
 
 
+class Unavailable(UsageProblem):
+    """An option has no meaning beside the others."""
+
+
 class ToolProblem(Exception):  # noqa: N818 - what Kafka's tool says and goes on from
     """The text after `Error: Executing consumer group command failed due to`."""
 
@@ -41,11 +45,9 @@ class ToolProblem(Exception):  # noqa: N818 - what Kafka's tool says and goes on
 
 def check(has: Mapping[str, Any]) -> None:
     """Check which options can be combined, in Kafka's order. `has` are the given options, by name. Raises UsageProblem."""
-    for name, needs in (("members", "describe"), ("verbose", "describe"), ("offsets", "describe"), ("type", "list")):
-        if name in has and needs not in has:
-            raise UsageProblem(f"Option(s) [{name}] are unavailable given other options on the command line")
-    if "state" in has and not {"describe", "list"} & has.keys():
-        raise UsageProblem("Option(s) [state] are unavailable given other options on the command line")
+    check_available(has)
+    if "type" in has and "list" not in has:
+        raise unavailable("type")
     if "validate-regex" not in has and "bootstrap-server" not in has:
         raise UsageProblem('Missing required argument "[bootstrap-server]"')
     if "describe" in has:
@@ -60,6 +62,19 @@ def check(has: Mapping[str, Any]) -> None:
         _check_reset(has)
     _check_apart("group", ("all-groups", "list"), has)
     _check_apart("topic", ("list", "describe"), has)
+
+
+def check_available(has: Mapping[str, Any]) -> None:
+    """Check that options which change what is shown stand beside the actions that show something. Raises Unavailable."""
+    for name in ("members", "verbose", "offsets"):
+        if name in has and "describe" not in has:
+            raise unavailable(name)
+    if "state" in has and not {"describe", "list"} & has.keys():
+        raise unavailable("state")
+
+
+def unavailable(name: str) -> Unavailable:
+    return Unavailable(f"Option(s) [{name}] are unavailable given other options on the command line")
 
 
 def _check_describe(has: Mapping[str, Any]) -> None:

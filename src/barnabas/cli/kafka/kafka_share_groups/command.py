@@ -58,7 +58,7 @@ _MANY: dict[str, Any] = {"multiple": True}
 def kafka_share_groups(ctx: click.Context, /, **given: Any) -> None:
     """List, describe, reset and delete share groups as Kafka's script of this name does. See also: barnabas groups."""
     from barnabas.cli.kafka.group_tools import say_error  # imports asyncio
-    from barnabas.cli.kafka.kafka_consumer_groups.lines import ToolProblem, UsageProblem, parse_long
+    from barnabas.cli.kafka.kafka_consumer_groups.lines import ToolProblem, Unavailable, UsageProblem, parse_long
     from barnabas.cli.kafka.kafka_share_groups.actions import act
     from barnabas.cli.kafka.kafka_share_groups.lines import check
 
@@ -73,6 +73,9 @@ def kafka_share_groups(ctx: click.Context, /, **given: Any) -> None:
             given={"default.api.timeout.ms": str(timeout_ms), "request.timeout.ms": str(min(timeout_ms, 30_000))},
         )
         run(connection, lambda cluster: act(cluster, has))
+    except Unavailable as problem:
+        note(f'Exception in thread "main" joptsimple.UnavailableOptionException: {problem}')
+        sys.exit(EXIT_FAILED)
     except UsageProblem as problem:
         note(str(problem))
         note(ctx.get_help())

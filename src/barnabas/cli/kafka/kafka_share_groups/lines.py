@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from barnabas.cli.kafka.java_text import padded
-from barnabas.cli.kafka.kafka_consumer_groups.lines import UsageProblem, assignment_text
+from barnabas.cli.kafka.kafka_consumer_groups.lines import UsageProblem, assignment_text, check_available
 from barnabas.client.admin.groups import GroupDescription, GroupListing
 from barnabas.client.admin.share_groups import ShareOffset
 from barnabas.client.records import TopicPartition
@@ -18,6 +18,7 @@ STATES = ("Empty", "Dead", "Stable")
 
 def check(has: Mapping[str, Any]) -> None:
     """Check which options can be combined, in Kafka's order. `has` are the given options, by name. Raises UsageProblem."""
+    check_available(has)
     if "bootstrap-server" not in has:
         raise UsageProblem('Missing required argument "[bootstrap-server]"')
     if "describe" in has:

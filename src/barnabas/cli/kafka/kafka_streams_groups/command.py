@@ -1,7 +1,6 @@
 """`barnabas kafka-streams-groups`: Kafka's script of this name, with its options and its lines.
 
-Parses options. Requests and reports are in `cli.kafka.kafka_streams_groups.actions`. Internal topics are not deleted: the
-options for that are refused.
+Parses options. Requests and reports are in `cli.kafka.kafka_streams_groups.actions`.
 """
 
 from __future__ import annotations
@@ -39,9 +38,13 @@ _MANY: dict[str, Any] = {"multiple": True}
 @click.option("--group", **_MANY, metavar="GROUP", help="A group; may be repeated.")
 @click.option("--all-groups", is_flag=True, help="All streams groups.")
 @click.option("--input-topic", **_MANY, metavar="TOPIC[:0,1]", help="An input topic, or some of its partitions.")
-@click.option("--all-input-topics", is_flag=True, help="All input topics that the group has offsets in.")
-@click.option("--delete-internal-topic", **_MANY, metavar="TOPIC", help="Not supported: see barnabas topics delete.")
-@click.option("--delete-all-internal-topics", is_flag=True, help="Not supported: see barnabas topics delete.")
+@click.option("--all-input-topics", is_flag=True, help="All source topics that the group has offsets in.")
+@click.option("--delete-internal-topic", **_MANY, metavar="TOPIC", help="With --reset-offsets: also delete this topic.")
+@click.option(
+    "--delete-all-internal-topics",
+    is_flag=True,
+    help="With --reset-offsets or --delete: also delete the internal topics.",
+)
 @click.option("--members", is_flag=True, help="With --describe: show members.")
 @click.option("--offsets", is_flag=True, help="With --describe: show offsets (the default).")
 @click.option(
@@ -72,10 +75,6 @@ def kafka_streams_groups(ctx: click.Context, /, **given: Any) -> None:
     from barnabas.cli.kafka.kafka_streams_groups.lines import check
 
     has = {name.replace("_", "-"): value for name, value in given.items() if value not in (None, False, ())}
-    for name in ("delete-internal-topic", "delete-all-internal-topics"):
-        if name in has:
-            note(f"--{name} is not supported: delete internal topics with barnabas topics delete")
-            sys.exit(EXIT_FAILED)
     try:
         check(has)
         timeout_ms = parse_long("timeout", has["timeout"])

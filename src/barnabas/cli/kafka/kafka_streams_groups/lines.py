@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from barnabas.cli.kafka.java_text import csv_line, hash_order, partition_hash, string_hash
-from barnabas.cli.kafka.kafka_consumer_groups.lines import UsageProblem
+from barnabas.cli.kafka.kafka_consumer_groups.lines import UsageProblem, check_available
 from barnabas.client.admin.groups import GroupListing
 from barnabas.client.admin.streams_groups import StreamsGroupDescription, TaskAssignment, TaskId
 from barnabas.client.records import TopicPartition
@@ -21,6 +22,7 @@ STATES = ("Assigning", "Stable", "NotReady", "Reconciling", "Empty", "Dead")
 
 def check(has: Mapping[str, Any]) -> None:
     """Check which options can be combined, in Kafka's order. `has` are the given options, by name. Raises UsageProblem."""
+    check_available(has)
     if "bootstrap-server" not in has:
         raise UsageProblem('Missing required argument "[bootstrap-server]"')
     if "describe" in has:
@@ -31,12 +33,19 @@ def check(has: Mapping[str, Any]) -> None:
             raise UsageProblem("Option [describe] does not take a value for [state]")
     if "delete" in has:
         _need_groups("delete", has)
-    if "delete-offsets" in has and not ("group" in has and {"all-input-topics", "input-topic"} & has.keys()):
-        wanted = "[group] and one of these options: [all-input-topics], [input-topic]"
-        raise UsageProblem(f"Option [delete-offsets] takes the {wanted}")
+        if {"input-topic", "all-input-topics"} & has.keys():
+            text = "Kafka Streams does not support topic-specific offset deletion from a streams group."
+            raise UsageProblem(text)
+    if "delete-offsets" in has:
+        _check_delete_offsets(has)
     if "reset-offsets" in has:
         _check_reset(has)
+    _check_internal_topics(has)
+    if {"dry-run", "execute"} & has.keys() and "reset-offsets" not in has:
+        raise UsageProblem("Only Option [reset-offsets] accepts [execute] or [dry-run]")
+    _check_apart("list", ("members", "offsets"), has)
     _check_apart("group", ("all-groups", "list"), has)
+    _check_apart("input-topic", ("list", "describe", "delete"), has)
     if len(has.keys() & set(ACTIONS)) != 1:
         names = "--list, --describe, --delete, --reset-offsets, or --delete-offsets."
         raise UsageProblem(f"Command must include exactly one action: {names}")
@@ -50,6 +59,26 @@ def _check_reset(has: Mapping[str, Any]) -> None:
     _need_groups("reset-offsets", has)
     for at, scenario in enumerate(SCENARIOS):
         _check_apart(scenario, SCENARIOS[:at] + SCENARIOS[at + 1 :], has)
+
+
+def _check_delete_offsets(has: Mapping[str, Any]) -> None:
+    if not ("group" in has and {"all-input-topics", "input-topic"} & has.keys()):
+        wanted = "[group] and one of these options: [all-input-topics], [input-topic]"
+        raise UsageProblem(f"Option [delete-offsets] takes the {wanted}")
+    if len(has["group"]) > 1:
+        groups = ", ".join(has["group"])
+        raise UsageProblem(f"Option [delete-offsets] supports only one [group] at a time, but found: [{groups}]")
+
+
+def _check_internal_topics(has: Mapping[str, Any]) -> None:
+    if "delete-all-internal-topics" in has:
+        option = "Option [delete-all-internal-topics]"
+        if not {"reset-offsets", "delete"} & has.keys():
+            raise UsageProblem(f"{option} takes one of these options: [delete], [reset-offsets]")
+        if "reset-offsets" in has and "execute" not in has:
+            raise UsageProblem(f"{option} takes [execute] when [reset-offsets] is used.")
+    elif "delete-internal-topic" in has and not {"reset-offsets", "execute"} <= has.keys():
+        raise UsageProblem("Option [delete-internal-topic] takes [reset-offsets] when [execute] is used.")
 
 
 def _need_groups(action: str, has: Mapping[str, Any]) -> None:
@@ -137,14 +166,14 @@ def members_text(group: StreamsGroupDescription, *, verbose: bool) -> str:
 
 def _tasks(tasks: TaskAssignment, prefix: str = "") -> str:
     roles = (("ACTIVE", tasks.active), ("STANDBY", tasks.standby), ("WARMUP", tasks.warmup))
-    return "".join(f"{prefix}{role}: {_task_text(some)}; " for role, some in roles if some)
+    return "".join(f"{prefix}{role}: {_task_text(some)}" for role, some in roles if some)
 
 
 def _task_text(tasks: Iterable[TaskId]) -> str:
     by_id: dict[str, list[int]] = {}
     for each in tasks:
         by_id.setdefault(each.subtopology_id, []).append(each.partition)
-    return ", ".join(f"{name}:[{','.join(map(str, sorted(numbers)))}]" for name, numbers in by_id.items())
+    return "".join(f"{name}:[{','.join(map(str, numbers))}]; " for name, numbers in by_id.items())
 
 
 def state_text(group: StreamsGroupDescription, *, verbose: bool) -> str:
@@ -164,7 +193,7 @@ def state_text(group: StreamsGroupDescription, *, verbose: bool) -> str:
 def resets_text(plans: Mapping[str, Mapping[TopicPartition, int]]) -> str:
     """Return a table of new offsets."""
     widths = [30, 30, 10, 15]
-    lines = ["\n", _line(["GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"], widths)]
+    lines = ["\n", _line(["GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"], widths)] if plans else ["\n"]
     for group_id in hash_order(plans, string_hash):
         places = hash_order(plans[group_id], partition_hash)
         lines += [_line([group_id, *each, plans[group_id][each]], widths) for each in places]
@@ -178,6 +207,47 @@ def resets_csv(plans: Mapping[str, Mapping[TopicPartition, int]], *, with_group:
             cells: list[Any] = [*each, plans[group_id][each]]
             lines.append(csv_line([group_id, *cells] if with_group else cells) + "\n")
     return "".join(lines) + "\n"
+
+
+_INTERNAL = re.compile(
+    r"-changelog|-repartition|-subscription-registration-topic|-subscription-response-topic"
+    r"|.+-KTABLE-FK-JOIN-SUBSCRIPTION-(?:REGISTRATION|RESPONSE)-\d+-topic"
+)
+
+
+def has_internal_name(topic: str, group_id: str) -> bool:
+    """Whether a topic is named as Kafka Streams names the internal topics of this application."""
+    return topic.startswith(f"{group_id}-") and re.search(f"(?:{_INTERNAL.pattern})$", topic) is not None
+
+
+def internal_topics(group: StreamsGroupDescription) -> tuple[list[str], list[str]]:
+    """Return the internal topics of a group: those that may be deleted with it, and those whose names Kafka's tool doubts."""
+    sources = {topic for each in group.subtopologies for topic in each.source_topics}
+    named = [
+        topic.name
+        for each in group.subtopologies
+        for topic in (*each.repartition_source_topics, *each.state_changelog_topics)
+        if topic.name not in sources
+    ]
+    mine = [each for each in named if has_internal_name(each, group.group_id)]
+    return mine, [each for each in named if not has_internal_name(each, group.group_id)]
+
+
+def names_text(names: Iterable[str]) -> str:
+    return "'" + "', '".join(names) + "'"
+
+
+def deleted_topics_text(group_ids: Iterable[str], failed: Mapping[str, str]) -> str:
+    """Return what became of the internal topics of groups that were deleted; `failed` has the groups that keep some."""
+    if not failed:
+        return (
+            f"Deletion of associated internal topics of the streams groups ({names_text(group_ids)}) was successful.\n"
+        )
+    rows = (
+        f"* Internal topics of the streams group '{group_id}' could not be deleted due to: {error}\n"
+        for group_id, error in failed.items()
+    )
+    return "".join(["Deletion of some associated internal topics failed:\n", *rows])
 
 
 def deleted_offsets_text(results: Mapping[TopicPartition, str | None]) -> str:
