@@ -28,7 +28,7 @@ async function refresh() {
     return;
   }
   if (isBusy() || !getSelection().isCollapsed) {
-    askAgain();
+    later();
     return;
   }
   asking = true;
@@ -40,7 +40,9 @@ async function refresh() {
     }
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     const fresh = page.getElementById("live");
-    if (fresh !== null && !isBusy()) {
+    if (fresh === null) {
+      outdated(page);
+    } else if (!isBusy()) {
       const opened = new Set([...live.querySelectorAll("details[open][id]")].map((each) => each.id));
       const focused = live.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
       live.replaceChildren(...fresh.childNodes);
@@ -63,6 +65,7 @@ async function refresh() {
       }
       shownTimes();
       labelled();
+      more();
       follow(fresh.dataset.keys);
     }
   } catch {
@@ -74,6 +77,15 @@ async function refresh() {
       again = false;
       setTimeout(refresh, 200);
     }
+  }
+}
+
+// What the page is about is gone, as a broker that was unregistered: what is shown stays, with the reason.
+function outdated(page) {
+  const problem = page.querySelector("main .box");
+  if (problem !== null && live.querySelector("[data-outdated]") === null) {
+    problem.dataset.outdated = "";
+    live.prepend(problem);
   }
 }
 
@@ -121,12 +133,19 @@ function stop() {
   }
 }
 
-// Progress is not an answer: no event tells of it.
 let soon = 0;
+function later() {
+  clearTimeout(soon);
+  if (!document.hidden) {
+    soon = setTimeout(refresh, 2000);
+  }
+}
+
+// Progress is not an answer: no event tells of it.
 function askAgain() {
   clearTimeout(soon);
-  if (live.querySelector("[data-again]") !== null && !document.hidden) {
-    soon = setTimeout(refresh, 2000);
+  if (live.querySelector("[data-again]") !== null) {
+    later();
   }
 }
 
@@ -180,6 +199,21 @@ function labelled() {
   }
 }
 labelled();
+
+// --- wide tables: a shadow at the right says that there are more columns
+
+function more() {
+  for (const each of document.querySelectorAll(".table")) {
+    each.toggleAttribute("data-more", each.scrollWidth - each.clientWidth - each.scrollLeft > 8);
+  }
+}
+more();
+addEventListener("resize", more);
+document.addEventListener("scroll", (event) => {
+  if (event.target.matches && event.target.matches(".table")) {
+    more();
+  }
+}, true);
 
 // --- theme
 
@@ -251,20 +285,29 @@ document.addEventListener("keydown", (event) => {
       search.select();
     }
   } else if (event.key === "?") {
-    const help = document.getElementById("keys");
-    if (help !== null && !help.open) {
-      help.showModal();
-    }
-  } else if (event.key === "g") {
-    went = Date.now();
+    showKeys();
   } else if (Date.now() - went < 1500) {
     went = 0;
     const link = document.querySelector('nav a[data-key="' + CSS.escape(event.key) + '"]');
     if (link !== null) {
       link.click();
     }
+  } else if (event.key === "g") {
+    went = Date.now();
   }
 });
+
+function showKeys() {
+  const help = document.getElementById("keys");
+  if (help !== null && !help.open) {
+    help.showModal();
+  }
+}
+const keysButton = document.getElementById("show-keys");
+if (keysButton !== null) {
+  keysButton.hidden = false;
+  keysButton.addEventListener("click", showKeys);
+}
 
 // --- the state of long lists
 
@@ -326,6 +369,7 @@ if (searching !== null) {
         results.querySelector("tbody").append(part.content);
         labelled();
         results.hidden = false;
+        more();
       }
       const found = results.querySelectorAll("tbody tr").length;
       last = found.toLocaleString("en") + " found; " + step.scanned.toLocaleString("en") + " of " + step.total.toLocaleString("en") + " offsets read.";
