@@ -96,7 +96,11 @@ class LakeTable:
 
 TABLES = {
     "changes": LakeTable(
-        "changes", "All changes", ("time", "offset", "kind", "sentence"), ("-offset",), place=("offset", "epoch", "exact")
+        "changes",
+        "All changes",
+        ("time", "offset", "kind", "sentence"),
+        ("-offset",),
+        place=("offset", "epoch", "exact"),
     ),
     "availability": LakeTable(
         "topic_availability",

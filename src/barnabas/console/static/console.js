@@ -90,18 +90,67 @@ function outdated(page) {
 }
 
 function follow(keys) {
-  if (keys === live.dataset.keys && source !== null) {
+  if (keys === live.dataset.keys && (source !== null || beginning || waiting !== 0)) {
     return;
   }
   live.dataset.keys = keys;
-  stop();
+  unlisten();
   start();
 }
 
-function start() {
-  if (source !== null || !live.dataset.keys || document.hidden) {
+// A browser opens six connections to one address. If each window in sight kept one, the next would not even load:
+// four have a stream, and the others ask every few seconds.
+const STREAMS = 4;
+const EVERY_MS = 5000;
+let place = null; // gives the place of this window's stream back
+let beginning = false;
+let waiting = 0;
+
+function freePlace() {
+  if (!navigator.locks) {
+    return Promise.resolve(() => {});
+  }
+  return new Promise((found) => {
+    const attempt = (number) => {
+      if (number === STREAMS) {
+        found(null);
+        return;
+      }
+      navigator.locks.request("stream-" + number, { ifAvailable: true }, (lock) => {
+        if (lock === null) {
+          attempt(number + 1);
+          return null;
+        }
+        return new Promise((done) => found(done));
+      }).catch(() => found(null));
+    };
+    attempt(0);
+  });
+}
+
+async function start() {
+  if (source !== null || beginning || !live.dataset.keys || document.hidden) {
     return;
   }
+  beginning = true;
+  place = place || await freePlace();
+  beginning = false;
+  if (document.hidden) {
+    stop();
+  } else if (place !== null) {
+    listen();
+  } else {
+    say("live, every " + EVERY_MS / 1000 + " s", "good");
+    clearTimeout(waiting);
+    waiting = setTimeout(async () => {
+      waiting = 0;
+      await refresh();
+      start();
+    }, EVERY_MS);
+  }
+}
+
+function listen() {
   source = new EventSource(live.dataset.events + "?keys=" + encodeURIComponent(live.dataset.keys) + "&shown=" + live.dataset.shown);
   source.onopen = () => say("live", "good");
   source.onmessage = refresh;
@@ -109,12 +158,12 @@ function start() {
     say("connecting", "bad");
     // A refusal, as after a restart of the console, ends a stream for good. The page itself says what to do.
     if (source.readyState === EventSource.CLOSED) {
-      stop();
+      unlisten();
       setTimeout(reconnect, 3000);
     }
   };
   source.addEventListener("gone", () => {
-    stop();
+    unlisten();
     refresh();
   });
 }
@@ -126,10 +175,20 @@ async function reconnect() {
   }
 }
 
-function stop() {
+function unlisten() {
+  clearTimeout(waiting);
+  waiting = 0;
   if (source !== null) {
     source.close();
     source = null;
+  }
+}
+
+function stop() {
+  unlisten();
+  if (place !== null) {
+    place();
+    place = null;
   }
 }
 
@@ -162,6 +221,12 @@ if (live !== null) {
     }
   });
   addEventListener("pagehide", stop);
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) {
+      start();
+      refresh();
+    }
+  });
 }
 
 // --- times: the server writes UTC; a hint shows the time of this machine
