@@ -15,6 +15,11 @@ function say(text, kind) {
   }
 }
 
+// Good only if the cluster answers too.
+function sayLive(text) {
+  say(text, live.querySelector(":scope > .box.error[role=alert]") === null ? "good" : "bad");
+}
+
 // --- live updates: an event says that there is a new answer, and the page asks for its own content again
 
 function isBusy() {
@@ -66,6 +71,9 @@ async function refresh() {
       shownTimes();
       labelled();
       more();
+      if (source !== null && source.readyState === EventSource.OPEN) {
+        sayLive("live");
+      }
       follow(fresh.dataset.keys);
     }
   } catch {
@@ -140,7 +148,7 @@ async function start() {
   } else if (place !== null) {
     listen();
   } else {
-    say("live, every " + EVERY_MS / 1000 + " s", "good");
+    sayLive("live, every " + EVERY_MS / 1000 + " s");
     clearTimeout(waiting);
     waiting = setTimeout(async () => {
       waiting = 0;
@@ -152,7 +160,7 @@ async function start() {
 
 function listen() {
   source = new EventSource(live.dataset.events + "?keys=" + encodeURIComponent(live.dataset.keys) + "&shown=" + live.dataset.shown);
-  source.onopen = () => say("live", "good");
+  source.onopen = () => sayLive("live");
   source.onmessage = refresh;
   source.onerror = () => {
     say("connecting", "bad");
