@@ -189,6 +189,7 @@ class Browser:
             for text in texts:
                 self.wait_for(text, "main")
             assert not self.is_too_wide()
+            assert size != DESKTOP or self.every(".table[data-more]") == [], "a column is cut"
             for theme in themes:
                 self.show(size, theme)
                 assert self.violations() == [], theme

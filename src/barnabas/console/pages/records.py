@@ -43,7 +43,7 @@ from barnabas.operations.topics.changes import partition_count
 FORMS_OF_VALUES = ("json", "text", "hex")
 MAX_COUNT = 200
 MAX_DOWNLOADED = 10_000
-MAX_DOWNLOADED_BYTES = 32 * 1024 * 1024
+MAX_DOWNLOADED_BYTES = 32_000_000
 MAX_SEARCHES = MAX_DOWNLOADS = 4
 _MAX_SHOWN_BYTES = 20_000
 """Of one key or value, if it is alone on its page."""

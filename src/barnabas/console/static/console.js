@@ -277,7 +277,7 @@ labelled();
 
 function more() {
   for (const each of document.querySelectorAll(".table")) {
-    each.toggleAttribute("data-more", each.scrollWidth - each.clientWidth - each.scrollLeft > 8);
+    each.toggleAttribute("data-more", each.scrollWidth - each.clientWidth - each.scrollLeft > 1);
   }
 }
 more();
