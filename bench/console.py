@@ -39,6 +39,7 @@ PAGES = (
     "/group?id=group-1",
     "/brokers",
     "/brokers/1",
+    "/brokers/1?tab=settings&all=1",
     "/quorum",
     "/rehearsal?do=kill:1",
     "/reassignments",

@@ -182,14 +182,17 @@ class Browser:
         return [f"{each['id']}: {node['html']} {node['failureSummary']}" for each in found for node in each["nodes"]]
 
     def look_at(self, address: str, *texts: str) -> None:
-        """Open a page wide and light, and narrow and dark: it has these texts, is accessible, and fits."""
-        for size, theme in ((PHONE, "dark"), (DESKTOP, "light")):
-            self.show(size, theme)
+        """Open a page narrow and wide: it has these texts, fits, and is accessible, dark and light."""
+        for size, themes in ((PHONE, ("dark", "light")), (DESKTOP, ("light", "dark"))):
+            self.show(size, themes[0])
             self.open(address)
             for text in texts:
                 self.wait_for(text, "main")
-            assert self.violations() == []
             assert not self.is_too_wide()
+            assert size != DESKTOP or self.every(".table[data-more]") == [], "a column is cut"
+            for theme in themes:
+                self.show(size, theme)
+                assert self.violations() == [], theme
 
     def is_too_wide(self) -> bool:
         """Whether the page as a whole scrolls sideways."""

@@ -240,7 +240,7 @@ class TestInABrowser:
 
         browser.open(f"{console.base}/topics/made?tab=settings&history=1")
         browser.wait_for("cleanup.policy", "#history + .table")
-        browser.press("before this")
+        browser.press("to before this")
         browser.wait_for("unset cleanup.policy", "#steps")
         confirm(browser, "made" if browser.every("[name=name]") else None)
         browser.wait_for("Done", "main")
@@ -346,6 +346,13 @@ class TestInABrowser:
         confirm(browser)
         browser.wait_for("Done", "main")
         assert list(admin.describe_user_scram_credentials()) == ["carol"]
+        browser.open(f"{console.base}/access?tab=users")
+        browser.click("#create summary")
+        browser.fill("user", "carol")
+        browser.press("Delete the credential")
+        confirm(browser, "carol")
+        browser.wait_for("Done", "main")
+        assert list(admin.describe_user_scram_credentials()) == []
 
         browser.open(f"{console.base}/access?tab=quotas")
         browser.click("#create summary")
@@ -355,6 +362,14 @@ class TestInABrowser:
         confirm(browser)
         browser.wait_for("Done", "main")
         assert list(admin.describe_client_quotas().values()) == [{"producer_byte_rate": 1024.0}]
+        browser.open(f"{console.base}/access?tab=quotas")
+        browser.click("#create summary")
+        browser.fill("user", "carol")
+        browser.press("Show the plan")
+        browser.wait_for("producer_byte_rate", "#steps")
+        confirm(browser)
+        browser.wait_for("Done", "main")
+        assert list(admin.describe_client_quotas()) == []
 
     def test_the_transaction_of_a_producer_is_ended(self, broker: Broker, browser: Browser, admin: Admin) -> None:
         console = browser.start(entry(broker), allow_changes=True)

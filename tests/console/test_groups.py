@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from barnabas.client import Admin as AsyncAdmin
 from barnabas.client.admin.config_values import AlterConfigOp, AlterConfigOpType, ConfigResource
+from barnabas.client.admin.topics import NewTopic
 from barnabas.client.records import TopicPartition
-from barnabas.client.sync import Admin, Producer, ShareConsumer
+from barnabas.client.sync import Admin, Consumer, Producer, ShareConsumer
 from barnabas.testing import Broker
 from tests.cli.commands.test_groups_of_any_type import AT_ONCE, GROUP, beat, join
 from tests.console.browser import Browser
@@ -42,6 +44,43 @@ def write_words(bootstrap: str) -> None:
 
 
 class TestGroups:
+    @pytest.mark.parametrize("protocol", ["classic", "consumer"])
+    def test_a_group_of_consumers_is_shown_with_its_members_lag_and_trend(
+        self, filled: Broker, browser: Browser, protocol: str
+    ) -> None:
+        console = browser.start(entry(filled))
+        settings = {"bootstrap.servers": filled.bootstrap_servers}
+        topic, group = f"lines-{protocol}", f"readers-{protocol}"
+        with Admin(settings) as admin:
+            admin.create_topics([NewTopic(topic, 1)])
+        own = {"group.id": group, "group.protocol": protocol, "client.id": "reader", "auto.offset.reset": "earliest"}
+        with (
+            Producer(settings) as producer,
+            Consumer({**settings, **own, "enable.auto.commit": "false"}, topics=[topic]) as consumer,
+        ):
+            producer.send(topic, b"first")
+            producer.flush()
+            while not consumer.poll(1000):
+                pass
+            consumer.commit()
+            page = f"{console.base}/group?id={group}"
+            browser.open(page)
+            browser.wait_for("reader", "#live table")
+            for _ in range(100):
+                producer.send(topic, b"unread")
+                producer.flush()
+                if re.search(r"\+(?!0\.0)[\d.]+ records/s", browser.text()):
+                    break
+                time.sleep(0.3)
+            else:
+                raise AssertionError(browser.text())
+            facts = dict(zip(browser.texts("dt"), browser.texts("dd"), strict=True))
+            assert (facts["State"], facts["Members"]) == ("Stable", "1")
+            assert facts["Type"].lower().startswith(protocol)
+            browser.look_at(page, "Oldest unread", f"{topic}-0")
+            browser.open(f"{console.base}/groups?type={protocol.capitalize()}")
+            browser.wait_for(group, "#live tbody")
+
     def test_a_share_group_is_shown_with_its_start_offsets_and_reset(self, filled: Broker, browser: Browser) -> None:
         console = browser.start(entry(filled), allow_changes=True)
         settings = {"bootstrap.servers": filled.bootstrap_servers}
@@ -58,7 +97,7 @@ class TestGroups:
                 browser.wait_for("shared", "#live tbody")
                 with RunningConsole(entry(filled)) as other:
                     overview = other.enter().get(f"/c/{NAME}").text
-                    assert int(re.findall(r"<dt>Groups</dt><dd>(\d+)", overview)[0]) >= 1
+                    assert int(re.findall(r"<dt>Groups</dt><dd><a [^>]*>(\d+)", overview)[0]) >= 1
                 browser.look_at(f"{console.base}/group?id=shared", "Start", "all members", "words-0, words-1")
             browser.open(f"{console.base}/group?id=shared")
             browser.fill("rule", "offset")

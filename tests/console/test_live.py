@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from selenium.webdriver.support.wait import WebDriverWait
 
 from barnabas.client.admin.topics import NewTopic
 from barnabas.client.sync import Admin
@@ -16,7 +17,7 @@ from barnabas.console.links import MAX_IDLE_S, ClientThread, Link, Links
 from barnabas.console.live import MAX_PAUSE_AFTER_ERROR_S, MAX_PAUSE_S, Live, Question, _Entry
 from barnabas.console.settings import ClusterEntry
 from barnabas.testing import Broker
-from tests.console.browser import Browser
+from tests.console.browser import WAIT_S, Browser
 from tests.console.running_console import NAME, RunningConsole, entry, with_declared
 
 MANY = 10_000
@@ -230,6 +231,46 @@ def test_several_clusters_are_in_one_console(broker: Broker, browser: Browser) -
         assert "of-another-cluster" in browser.text()
         browser.press("switch cluster")
         browser.wait_for("Clusters", "h1")
+
+
+@pytest.mark.browser
+def test_more_windows_than_a_browser_has_connections_all_load_and_are_kept_up_to_date(
+    broker: Broker, browser: Browser
+) -> None:
+    console = browser.start(entry(broker))
+    first = browser.driver.current_window_handle
+    states = []
+    try:
+        for number in range(8):
+            if number:
+                browser.driver.switch_to.new_window("window")
+            browser.open(f"{console.base}/topics")
+            browser.wait_for("orders", "#topics")
+            browser.wait_for("live", "#live-state")
+            states += browser.texts("#live-state")
+        assert states[:4] == ["live"] * 4
+        assert set(states[4:]) == {"live, every 5 s"}
+        broker.create_topic("made-meanwhile", 1)
+        for window in browser.driver.window_handles:
+            browser.driver.switch_to.window(window)
+            browser.wait_for("made-meanwhile", "#topics")
+        browser.driver.switch_to.window(browser.driver.window_handles[1])
+        browser.driver.close()  # its place is free
+        browser.driver.switch_to.window(browser.driver.window_handles[-1])
+        WebDriverWait(browser.driver, WAIT_S).until(
+            lambda _: any(state_of(browser, each) == "live" for each in browser.driver.window_handles[3:])
+        )
+    finally:
+        for window in browser.driver.window_handles:
+            if window != first:
+                browser.driver.switch_to.window(window)
+                browser.driver.close()
+        browser.driver.switch_to.window(first)
+
+
+def state_of(browser: Browser, window: str) -> str:
+    browser.driver.switch_to.window(window)
+    return browser.texts("#live-state")[0]
 
 
 def test_a_page_that_waited_long_enough_says_so_and_is_no_error(broker: Broker) -> None:

@@ -12,6 +12,7 @@ import pytest
 from barnabas.client.admin.quotas import quota_entity
 from barnabas.client.records import TopicPartition
 from barnabas.client.sync import Admin, Producer
+from barnabas.console.pages import records
 from barnabas.testing import Broker
 from tests.console.running_console import NAME, RunningConsole, entry
 from tests.console.shop import AUTHORIZED, allow
@@ -36,7 +37,7 @@ LISTS = {
 
 @pytest.fixture(scope="module")
 def console() -> Iterator[RunningConsole]:
-    with Broker(topics={"wide": WIDE, "logged": 1}, config=AUTHORIZED) as broker:
+    with Broker(topics={"wide": WIDE, "logged": 1, "bulky": 1}, config=AUTHORIZED) as broker:
         with Admin({"bootstrap.servers": broker.bootstrap_servers}) as admin:
             admin.create_acls([allow(f"User:app-{number}", "wide") for number in range(MANY)])
             admin.alter_client_quotas(
@@ -50,6 +51,9 @@ def console() -> Iterator[RunningConsole]:
             headers = [(f"header-{number}", b"y" * 20) for number in range(40)]
             for number in range(200):
                 producer.send("logged", document, b"key-%d" % number, headers=headers)
+            for number in range(20):
+                producer.send("bulky", b"%d " % number + b"x" * 200_000)
+                producer.flush()
             producer.flush()
         with RunningConsole(entry(broker)) as console:
             yield console.enter()
@@ -84,3 +88,22 @@ def test_many_large_records_are_cut_and_one_is_not(console: RunningConsole) -> N
     assert "field 99" in one
     assert "header-39" in one
     assert "all of it" not in one
+
+
+def test_of_bulky_records_the_newest_are_shown_and_all_are_downloaded(console: RunningConsole) -> None:
+    page = console.get(f"/c/{NAME}/topics/bulky/records?partition=0").text
+    assert "there are fewer, because they are large" in page
+    offsets = [int(each) for each in re.findall(r"records\?partition=0&amp;offset=(\d+)\">\d", page)]
+    assert 0 < len(offsets) < 20
+    assert offsets == list(range(19, 19 - len(offsets), -1))
+    lines = console.get(f"/c/{NAME}/topics/bulky/records/download").text.splitlines()
+    assert [json.loads(each)["offset"] for each in lines] == list(range(20))
+
+
+def test_more_downloads_than_may_be_prepared_at_once_are_refused(
+    console: RunningConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records, "_downloads", records.MAX_DOWNLOADS)
+    assert console.get(f"/c/{NAME}/topics/bulky/records/download").status == 503
+    monkeypatch.undo()
+    assert console.get(f"/c/{NAME}/topics/bulky/records/download").status == 200

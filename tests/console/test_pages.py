@@ -43,6 +43,8 @@ PAGES = {
     "/group?id=billing": "Positions",
     "/brokers": "active controller",
     "/brokers/1": LONG,
+    "/brokers/1?tab=settings": "authorizer.class.name",
+    "/brokers/1?tab=settings&all=1&q=log.retention&history=1": "log.retention.ms",
     f"/topics/{LONG}": "Eligible leaders",
     f"/topics/{LONG}/records": "no records here",
     f"/topics/{LONG}?tab=changes": "Delete the topic",
@@ -225,7 +227,15 @@ def test_keys_lead_to_the_search_and_to_pages(visitor: Browser, console: Running
     visitor.one("body").send_keys("b")
     visitor.wait_for("Under-replicated", "main")
     assert visitor.driver.current_url.endswith("/brokers")
+    visitor.one("body").send_keys("g")
+    visitor.one("body").send_keys("g")
+    visitor.wait_for("Unread records", "main")
+    assert visitor.driver.current_url.endswith("/groups")
     visitor.one("body").send_keys("?")
+    assert visitor.one("dialog").is_displayed()
+    assert visitor.violations() == []
+    visitor.type(Keys.ESCAPE)
+    visitor.click("#show-keys")
     assert visitor.one("dialog").is_displayed()
 
 
@@ -233,8 +243,28 @@ def test_on_a_phone_the_navigation_folds(visitor: Browser, console: RunningConso
     visitor.show(PHONE)
     visitor.open(console.base)
     assert not visitor.one("nav a").is_displayed()
+    assert visitor.texts(".narrow-name") == ["test"], "on which cluster one is"
     visitor.one(".menu-button").click()
     assert visitor.one("nav a").is_displayed()
+
+
+def test_on_a_phone_a_wide_table_shows_that_it_goes_on(visitor: Browser, console: RunningConsole) -> None:
+    visitor.show(PHONE)
+    visitor.open(f"{console.base}/topics")
+    visitor.wait_for("orders", "#topics")
+    assert len(visitor.every(".table[data-more]")) == 1
+    visitor.driver.execute_script("document.querySelector('.table').scrollLeft = 10000")
+    WebDriverWait(visitor.driver, WAIT_S).until(lambda _: not visitor.every(".table[data-more]"), "it still goes on")
+    visitor.show(DESKTOP)
+    visitor.open(f"{console.base}/topics")
+    assert visitor.every(".table[data-more]") == []
+
+
+def test_an_error_on_a_page_of_a_cluster_leads_to_the_cluster(console: RunningConsole) -> None:
+    page = console.enter().get("/c/test/brokers/99")
+    assert page.status == 404
+    assert '<a href="/c/test">Overview of test</a>' in page.text
+    console.cookies.clear()
 
 
 def test_the_theme_can_be_chosen_and_stays(visitor: Browser, console: RunningConsole) -> None:

@@ -155,3 +155,18 @@ def test_a_broker_that_dies_and_returns_is_seen_on_an_open_page(
     assert browser.one(".findings a[href$='/brokers/3']").text == "broker 3"
     cluster.start_node(3)
     browser.wait_gone("it is fenced", "#live")
+
+
+def test_a_page_about_a_broker_that_was_unregistered_says_that_there_is_none(
+    cluster: Cluster, admin: Admin, browser: Browser
+) -> None:
+    console = browser.start(entry(cluster))
+    browser.open(f"{console.base}/brokers/3")
+    browser.wait_for("Safe to stop?", "#live")
+    cluster.kill(3)
+    browser.wait_for("it is registered", "#live")
+    admin.unregister_broker(3)
+    browser.wait_for("there is no such broker", "#live [data-outdated]")
+    assert "it is registered" in browser.one("#live").text, "what is shown stays"
+    cluster.start_node(3)
+    browser.wait_gone("there is no such broker", "#live")

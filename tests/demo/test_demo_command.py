@@ -21,6 +21,7 @@ from barnabas.demo import shop
 from barnabas.raft.stored_log import metadata_log_directory
 from barnabas.testing import Broker
 from tests.broker.metrics.scraping import scrape
+from tests.cli.commands.test_console import overview
 from tests.demo.demo_process import Demo
 
 
@@ -99,6 +100,17 @@ def test_half_a_day_passes_in_the_metadata_log(data: Path) -> None:
 
 def _groups(admin: sync.Admin) -> set[str]:
     return {group.group_id for group in admin.list_groups()}
+
+
+def test_its_console_shows_the_shop_at_the_address_that_is_printed_and_ends_with_it(data: Path) -> None:
+    with Demo("--data", data, "--no-lake") as demo:
+        line = demo.until("  console: ")
+        assert "(read-only)" in line
+        assert "Brokers running" in overview(line)
+        assert shop.ORDERS in overview(line, "/topics")
+        assert demo.interrupt() == 0
+        with pytest.raises(OSError):
+            overview(line)
 
 
 def _lag(admin: sync.Admin, group: str) -> int:

@@ -44,7 +44,7 @@ from barnabas.console.pages import (
 from barnabas.console.security.guard import Guard
 from barnabas.console.security.sessions import Attempts, Session, Sessions
 from barnabas.console.settings import ClusterEntry, ConsoleSettings
-from barnabas.console.visit import Visit, environment
+from barnabas.console.visit import LIVE_HEADER, Visit, environment
 
 _log = logging.getLogger(__name__)
 
@@ -123,13 +123,15 @@ class Console:
         self.live.forget(self.links.keep_only(self.sessions.principals()))
 
     def error_page(self, request: Request, status: int, message: str) -> Response:
-        referrer, own = request.headers.get("referer", ""), str(request.base_url)
         values = {
             "status": status,
             "message": message,
             "theme": request.cookies.get("theme", ""),
-            "back": entrance.local(f"/{referrer.removeprefix(own)}") if referrer.startswith(own) else None,
+            "back": entrance.came_from(request),
+            "cluster": self.settings.cluster(str(request.path_params.get("cluster", ""))),
         }
+        # The script of a page that is open shows the message, and browsers report other statuses on their consoles.
+        status = 200 if LIVE_HEADER in request.headers else status
         return HTMLResponse(self.templates.get_template("error.html").render(values), status)
 
     def begin_closing(self) -> None:

@@ -124,7 +124,7 @@ def login_needed(console: Console, request: Request, entry: ClusterEntry) -> Res
         return _render(console, request, "refused.html", {"message": NO_LOGIN_OVER_HTTP}, 403)
     target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     if request.method != "GET" or request.url.path.endswith("/events"):
-        target = "/"
+        target = came_from(request) or "/"  # the page of the form
     if entry.requires_login:
         return _login_page(console, request, entry, target, None, 401)
     return _token_page(console, request, target, None, 401)
@@ -166,6 +166,12 @@ def _is_refused(error: BaseException) -> bool:
 
 def _peer(request: Request) -> str:
     return "" if request.client is None else request.client.host
+
+
+def came_from(request: Request) -> str | None:
+    """Return the address of the page of this console that led here, if a browser says which."""
+    referrer, own = request.headers.get("referer", ""), str(request.base_url)
+    return local(f"/{referrer.removeprefix(own)}") if referrer.startswith(own) else None
 
 
 def local(target: str) -> str:

@@ -10,6 +10,7 @@ from urllib.parse import quote, urlencode
 from barnabas.operations.quantities import bytes_text, duration_text
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+_WHOLE = re.compile(r"-?[0-9]{1,19}")
 UNKNOWN = "-"
 """What is not known, or not there."""
 
@@ -125,7 +126,45 @@ def plain(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) else f"{value:,}"
 
 
+NO_LIMIT = 2**63 - 1
+_MINUS_ONE_IS_NO_LIMIT = ("retention.ms", "retention.bytes", "log.retention.ms", "log.retention.bytes")
+_QUOTA_UNITS = {
+    "producer_byte_rate": "B/s",
+    "consumer_byte_rate": "B/s",
+    "request_percentage": "% of a thread",
+    "controller_mutation_rate": "mutations/s",
+    "connection_creation_rate": "connections/s",
+}
+
+
+def reading(value: str | None, name: str) -> str:
+    """Return a setting in words, with its unit; nothing if its value says it as well.
+
+    >>> reading("604800000", "retention.ms"), reading("1073741824", "segment.bytes"), reading("-1", "retention.bytes")
+    ('7d', '1.07 GB', 'no limit')
+    >>> reading("0.5", "min.cleanable.dirty.ratio"), reading("100", "linger.ms"), reading("9223372036854775807", "flush.ms")
+    ('', '', 'no limit')
+    """
+    if value is None or not _WHOLE.fullmatch(value):
+        return ""
+    number = int(value)
+    if number == NO_LIMIT or (number == -1 and name in _MINUS_ONE_IS_NO_LIMIT):
+        return "no limit"
+    if number < 1000:
+        return ""
+    if name.endswith(".ms"):
+        return duration_text(number)
+    return bytes_text(number) if name.endswith(".bytes") else ""
+
+
+def quota_unit(key: str) -> str:
+    return _QUOTA_UNITS.get(key, "")
+
+
 FILTERS = {
     each.__name__: each
-    for each in (count, size, rate, duration, percent, utc, clock, ids, plural, segment, short_time, is_time, plain)
+    for each in (
+        *(count, size, rate, duration, percent, utc, clock, ids, plural, segment, short_time, is_time, plain),
+        *(reading, quota_unit),
+    )
 }

@@ -41,11 +41,11 @@ HEADS = {
     "offline_minutes": "Minutes offline",
     "below_min_isr_minutes": "Minutes below min ISR",
     "below_min_isr": "Below min ISR",
-    "below_min_isr_partitions": "Below min ISR",
-    "offline_partitions": "Offline",
+    "below_min_isr_partitions": "Partitions below min ISR",
+    "offline_partitions": "Partitions offline",
     "min_insync_replicas": "Min ISR",
     "acl_entries": "ACLs",
-    "is_over": "Over",
+    "is_over": "Has ended",
 }
 """Heads of columns whose names do not say it well."""
 DRIFT_COLUMNS = ("action", "kind", "name", "field", "before", "after")
@@ -96,7 +96,11 @@ class LakeTable:
 
 TABLES = {
     "changes": LakeTable(
-        "changes", "Changes", ("time", "offset", "kind", "sentence"), ("-offset",), place=("offset", "epoch", "exact")
+        "changes",
+        "All changes",
+        ("time", "offset", "kind", "sentence"),
+        ("-offset",),
+        place=("offset", "epoch", "exact"),
     ),
     "availability": LakeTable(
         "topic_availability",
@@ -118,7 +122,7 @@ TABLES = {
     ),
     "trouble": LakeTable(
         "partition_trouble",
-        "Trouble",
+        "Partitions in trouble",
         ("topic_name", "partition", "began", "until", "minutes", "offline", "below_min_isr", "is_over"),
         ("-began",),
         subject="topic_name",
@@ -133,7 +137,7 @@ TABLES = {
     ),
     "topics": LakeTable(
         "topic_inventory",
-        "Topics then",
+        "Past topics",
         ("topic", "partitions", "replication_factor", "min_insync_replicas", "acl_entries", "created", "settings"),
         ("topic",),
         has_moments=True,
@@ -141,7 +145,7 @@ TABLES = {
     ),
     "partitions": LakeTable(
         "partitions",
-        "Partitions then",
+        "Past partitions",
         ("topic_name", "partition", "leader", "replicas", "isr", "elr", "leader_epoch", "valid_from_time"),
         ("topic_name", "partition"),
         has_moments=True,
@@ -149,7 +153,7 @@ TABLES = {
     ),
     "configs": LakeTable(
         "configs",
-        "Settings then",
+        "Past settings",
         ("resource_type", "resource_name", "name", "value", "valid_from_time"),
         ("resource_type", "resource_name", "name"),
         has_moments=True,
@@ -157,7 +161,7 @@ TABLES = {
     ),
     "acls": LakeTable(
         "acls",
-        "ACLs then",
+        "Past ACLs",
         ("resource_type", "resource_name", "pattern_type", "principal", "host", "operation", "permission"),
         ("resource_type", "resource_name", "principal"),
         has_moments=True,

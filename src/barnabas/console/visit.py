@@ -171,4 +171,6 @@ class Visit:
         }
         if status == 200 and problems and not any(each.at_s for each in self._answers):
             status = 404 if all(is_refused for _, is_refused in problems) else 503
+        if everything["is_live"] and status in (404, 503):
+            status = 200  # the part says it itself; browsers report other statuses on their consoles
         return HTMLResponse(self.templates.get_template(template).render(everything), status)

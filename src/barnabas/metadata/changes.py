@@ -31,7 +31,9 @@ class TopicCreated(Change):
     topic: Topic
 
     def __str__(self) -> str:
-        return f"topic {self.topic.name} created with {len(self.topic.partitions)} partitions"
+        count = len(self.topic.partitions)
+        # Its partitions follow one by one where records are told one by one.
+        return f"topic {self.topic.name} created" + (f" with {count} partition{'s' * (count > 1)}" if count else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from barnabas.operations.doctor.cluster_facts import GroupFacts
 
 _MAX_DRIFT_SHOWN = 10
+_TOLD_APART = ("unanswered",)
+"""Checks whose findings are in `unknown`."""
 
 
 class ClusterOverview(NamedTuple):
@@ -68,7 +70,7 @@ def overview_of(
         None if groups is None else len(groups),
         None if groups is None else _lag(groups),
         _disk(facts),
-        worst_first([*findings(CHECKS, facts), *drift]),
+        worst_first([*(each for each in findings(CHECKS, facts) if each.check not in _TOLD_APART), *drift]),
         dict(_unknown(facts)),
     )
 
@@ -85,11 +87,14 @@ def _disk(facts: ClusterFacts) -> Disk:
     )
 
 
+_NAMES = {"hanging": "hanging transactions", "configs": "settings of brokers", "versions": "releases"}
+
+
 def _unknown(facts: ClusterFacts) -> Iterator[tuple[str, str]]:
     for name in ("topics", "log_dirs", "quorum", "configs", "versions", "groups", "hanging", "acls"):
         found = getattr(facts, name)
         if isinstance(found, Unknown):
-            yield name.replace("_", " "), found.reason
+            yield _NAMES.get(name, name.replace("_", " ")), found.reason
 
 
 async def find_drift(cluster: Cluster, files: Sequence[Path]) -> list[Finding]:

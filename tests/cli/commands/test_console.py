@@ -35,6 +35,28 @@ def test_the_address_that_it_prints_answers_and_a_signal_stops_it() -> None:
         assert process.stop().exit_code == 0
 
 
+def test_several_profiles_and_addresses_are_clusters_of_one_console(tmp_path: Path) -> None:
+    with Broker(topics=["of-one"]) as one, Broker(topics=["of-two"]) as two:
+        file = tmp_path / "config.toml"
+        file.write_text(
+            "".join(
+                f'[profiles.{name}]\nbootstrap.servers = "{each.bootstrap_servers}"\n'
+                for name, each in (("first", one), ("second", two))
+            )
+        )
+        words = ("--profile", "first", "--profile", "second", "-b", one.bootstrap_servers, "--listen", "127.0.0.1:0")
+        with Process("console", *words, "--allow-changes", env={"BARNABAS_CONFIG": str(file)}) as process:
+            line = process.until("console:")
+            assert "(changes are allowed)" in line
+            clusters = overview(line)
+            for name in ("first", "second", one.bootstrap_servers):
+                assert f">{name}</a>" in clusters
+            assert "of-one" in overview(line, "c/first/topics")
+            page = overview(line, "c/second/topics/of-two?tab=groups")
+            assert "of-two" in page and "switch cluster" in page
+            assert process.stop().exit_code == 0
+
+
 def test_a_node_with_a_console_prints_its_address_and_ends_it_with_itself(tmp_path: Path) -> None:
     arguments = ("--override", f"log.dirs={tmp_path}/data", "--override", LISTENERS, "--console", "0")
     with Process("serve", *arguments) as process:

@@ -123,6 +123,11 @@ def test_a_healthy_cluster_is_silent() -> None:
     assert found_in() == []
 
 
+def test_a_broker_that_is_down_is_not_told_to_change_its_address() -> None:
+    nodes = without(2, NODES[2]._replace(is_fenced=True))
+    assert {each.check for each in found_in(nodes=nodes, unreachable={3: "refused"})} == {"brokers"}
+
+
 def without(index: int, node: Node) -> tuple[Node, ...]:
     return (*NODES[:index], node, *NODES[index + 1 :])
 

@@ -16,6 +16,7 @@ from barnabas.operations.records.browsing import (
     Begin,
     SearchLimits,
     browse,
+    by_time,
     offsets_at,
     read_page,
     search,
@@ -49,6 +50,9 @@ def test_markers_are_shown_and_end_the_transactions_of_their_producers() -> None
     marker = found.shown[0]._replace(offset=3, control="COMMIT", value=None)
     other = found.shown[1]._replace(offset=4, control="ABORT", value=None)
     assert transaction_ends([*found.shown, marker, other]) == {(0, 1): "committed", (0, 2): "aborted"}
+    assert transaction_ends([other, marker, *found.shown]) == {(0, 1): "committed", (0, 2): "aborted"}, (
+        "as sorted by time"
+    )
 
 
 def test_a_damaged_batch_is_an_error_that_names_the_partition() -> None:
@@ -56,6 +60,14 @@ def test_a_damaged_batch_is_an_error_that_names_the_partition() -> None:
     data[16] = 9  # the magic
     with pytest.raises(OperationError, match="orders"):
         seen_records(KEY, bytes(data), 0)
+
+
+def test_records_of_one_partition_stay_in_order_when_partitions_are_merged_by_time() -> None:
+    first, second = seen_records(KEY, batch(0, 7, b"a", b"b"), 0).shown  # at 1000 and 1001
+    marker = second._replace(offset=2, timestamp=900, control="COMMIT")
+    other = first._replace(partition=1, timestamp=950)
+    merged = by_time([first, second, marker, other])
+    assert [(each.partition, each.offset) for each in merged] == [(1, 0), (0, 0), (0, 1), (0, 2)]
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +110,34 @@ def test_browsing_merges_partitions_by_time(broker: Broker) -> None:
             assert [each.timestamp for each in since.records] == [1010, 1011, 1012]
             assert await offsets_at(cluster, keys, 1010) == {keys[0]: 5, keys[1]: 5}
 
+    asyncio.run(main())
+
+
+def test_of_large_records_there_are_fewer_and_the_newest_are_the_newest(broker: Broker) -> None:
+    async def main() -> None:
+        async with Cluster({"bootstrap.servers": broker.bootstrap_servers}) as cluster:
+
+            async def offsets(begin: Begin, **options: int) -> tuple[list[int], bool]:
+                found = await browse(cluster, [large], begin, 20, **options)
+                return [each.offset for each in found.records], found.is_cut
+
+            newest, is_cut = await offsets(Begin())
+            assert is_cut
+            assert 0 < len(newest) < 20
+            assert newest == list(range(30 - len(newest), 30))
+            first, is_cut = await offsets(Begin(5))
+            assert is_cut
+            assert 0 < len(first) < 20
+            assert first == list(range(5, 5 + len(first)))
+            assert await offsets(Begin(), max_bytes=2**30) == (list(range(10, 30)), False)
+            assert await offsets(Begin(5), max_bytes=2**30) == (list(range(5, 25)), False)
+
+    large = TopicPartition("large", 0)
+    broker.create_topic("large", 1)
+    with Producer({"bootstrap.servers": broker.bootstrap_servers}) as producer:
+        for _ in range(30):
+            producer.send("large", bytes(200_000), partition=0)
+            producer.flush()
     asyncio.run(main())
 
 

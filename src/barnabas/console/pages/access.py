@@ -150,6 +150,7 @@ async def explain(visit: Visit) -> Response:
             given["principal"] or "PRINCIPAL",
             given["operation"] or "read",
             given["resource"] or "topic:NAME",
+            *(("--host", given["host"]) if given["host"] else ()),
         ),
     }
     return visit.page("explain.html", "Explain access", values, nav="access")

@@ -24,6 +24,10 @@ _PAGES = {
     "reassignments": "/reassignments",
     "quorum": "/quorum",
     "disks": "/brokers",
+    "reachable": "/brokers",
+    "releases": "/brokers",
+    "features": "/brokers",
+    "config-drift": "/brokers",
 }
 """Where to see more about the findings of a check."""
 

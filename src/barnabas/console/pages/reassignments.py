@@ -47,7 +47,7 @@ async def reassignments(visit: Visit) -> Response:
         "made": made,
         "problem": problem,
         "given": {name: visit.query(name) for name in ("goal", "brokers", "factor", "topics")},
-        "command": visit.entry.command("reassign", "plan", "--rebalance"),
+        "command": visit.entry.command(*_words(visit.request.query_params)) if made is not None else "",
     }
     return visit.page("reassignments.html", "Reassignments", values, nav="reassignments")
 
@@ -93,6 +93,15 @@ def _goal(given: Mapping[str, str]) -> tuple[Goal, list[str]]:
     return goals[kind], given.get("topics", "").split()
 
 
+def _words(given: Mapping[str, str]) -> list[str]:
+    """Return the command for the goal of a form."""
+    goal, topics = _goal(given)
+    words = ["reassign", "run", *topics, *(["--rebalance"] if goal.rebalance else [])]
+    for name, ids in (("--add", goal.add), ("--drain", goal.drain)):
+        words += [name, ",".join(map(str, ids))] if ids else []
+    return words + (["--replication-factor", str(goal.replication_factor)] if goal.replication_factor else [])
+
+
 async def start(visit: Visit, form: Mapping[str, str]) -> Response:
     """Plan moves again, and show them as a change."""
     visit.require_changes()
@@ -105,11 +114,7 @@ async def start(visit: Visit, form: Mapping[str, str]) -> Response:
         return propose_moves(cluster, await plan_moves(cluster, selections=selections, goal=goal), throttle)
 
     proposal = await visit.now(propose)
-    options = {"rebalance": ["--rebalance"], "factor": ["--replication-factor", form.get("factor", "")]}
-    words = ["reassign", "run", *topics, *options.get(form.get("goal", ""), [])]
-    for name, ids in (("--add", goal.add), ("--drain", goal.drain)):
-        words += [name, ",".join(map(str, ids))] if ids else []
-    words += ["--throttle", form["throttle"]] if throttle is not None else []
+    words = [*_words(form), *(["--throttle", form["throttle"].strip()] if throttle is not None else [])]
     plan = planned(
         "Move replicas",
         proposal,

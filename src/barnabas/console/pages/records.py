@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import shlex
@@ -22,6 +23,8 @@ from barnabas.console.live import Question
 from barnabas.console.visit import Visit
 from barnabas.metadata.as_of import parse_as_of
 from barnabas.operations.records.browsing import (
+    MAX_PAGE_BYTES,
+    MAX_PARTITIONS,
     Begin,
     Browsed,
     SearchLimits,
@@ -40,7 +43,8 @@ from barnabas.operations.topics.changes import partition_count
 FORMS_OF_VALUES = ("json", "text", "hex")
 MAX_COUNT = 200
 MAX_DOWNLOADED = 10_000
-MAX_SEARCHES = 4
+MAX_DOWNLOADED_BYTES = 32_000_000
+MAX_SEARCHES = MAX_DOWNLOADS = 4
 _MAX_SHOWN_BYTES = 20_000
 """Of one key or value, if it is alone on its page."""
 _MAX_PAGE_CHARACTERS = 60_000
@@ -52,7 +56,7 @@ _SOUGHT = ("key", "value", "header", "where", "partition", "time", "count")
 _MAX_TYPED = 2_000
 _MAX_INDENTED = 5
 """So few records are shown with indented JSON."""
-_searches = 0
+_searches = _downloads = 0
 
 
 class _Asked:
@@ -77,6 +81,11 @@ class _Asked:
     async def browse(self, cluster: Cluster) -> tuple[Browsed, int]:
         count = await partition_count(cluster, self.topic)
         return await browse(cluster, await self.partitions(cluster), self.begin, self.count), count
+
+    async def browse_for_download(self, cluster: Cluster) -> list[SeenRecord]:
+        keys = await self.partitions(cluster)
+        most = max(MAX_DOWNLOADED_BYTES // min(len(keys), MAX_PARTITIONS), MAX_PAGE_BYTES)
+        return (await browse(cluster, keys, self.begin, self.count, max_bytes=most)).records
 
 
 def _time_ms(text: str) -> int | None:
@@ -118,6 +127,9 @@ async def records(visit: Visit) -> Response:
         "partitions": partitions,
         "rows": [_row(each, asked.form, ends, len(shown)) for each in ordered],
         "max_count": MAX_COUNT,
+        "max_downloaded": MAX_DOWNLOADED,
+        "max_downloaded_bytes": MAX_DOWNLOADED_BYTES,
+        "limits": SearchLimits(),
         "sought": {name: visit.query(f"find_{name}") for name in _SOUGHT},
         "is_tail": asked.begin == Begin(),
         "forms": FORMS_OF_VALUES,
@@ -188,9 +200,21 @@ async def download(visit: Visit) -> Response:
     """Send records as lines of JSON; keys and values that are no text are Base64."""
     asked = _Asked(visit)
     asked.count = visit.number("count", MAX_DOWNLOADED, least=1, most=MAX_DOWNLOADED)
-    found, _ = await visit.now(asked.browse)
-    lines = (json.dumps(_document(each), ensure_ascii=False) + "\n" for each in found.records)
-    return _attachment("".join(lines).encode("utf-8", "surrogatepass"), f"{asked.topic}.jsonl", "application/x-ndjson")
+    global _downloads  # noqa: PLW0603
+    if _downloads >= MAX_DOWNLOADS:
+        raise RefusedError(503, f"{MAX_DOWNLOADS} downloads are prepared already: wait for one of them")
+    _downloads += 1
+    try:
+        found = await visit.now(asked.browse_for_download)
+        data = await asyncio.to_thread(_lines, found)  # other pages go on meanwhile
+    finally:
+        _downloads -= 1
+    return _attachment(data, f"{asked.topic}.jsonl", "application/x-ndjson")
+
+
+def _lines(records: list[SeenRecord]) -> bytes:
+    lines = (json.dumps(_document(each), ensure_ascii=False) + "\n" for each in records)
+    return "".join(lines).encode("utf-8", "surrogatepass")
 
 
 def _document(record: SeenRecord) -> dict[str, Any]:

@@ -15,6 +15,11 @@ function say(text, kind) {
   }
 }
 
+// Good only if the cluster answers too.
+function sayLive(text) {
+  say(text, live.querySelector(":scope > .box.error[role=alert]") === null ? "good" : "bad");
+}
+
 // --- live updates: an event says that there is a new answer, and the page asks for its own content again
 
 function isBusy() {
@@ -28,7 +33,7 @@ async function refresh() {
     return;
   }
   if (isBusy() || !getSelection().isCollapsed) {
-    askAgain();
+    later();
     return;
   }
   asking = true;
@@ -40,7 +45,9 @@ async function refresh() {
     }
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     const fresh = page.getElementById("live");
-    if (fresh !== null && !isBusy()) {
+    if (fresh === null) {
+      outdated(page);
+    } else if (!isBusy()) {
       const opened = new Set([...live.querySelectorAll("details[open][id]")].map((each) => each.id));
       const focused = live.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
       live.replaceChildren(...fresh.childNodes);
@@ -63,6 +70,10 @@ async function refresh() {
       }
       shownTimes();
       labelled();
+      more();
+      if (source !== null && source.readyState === EventSource.OPEN) {
+        sayLive("live");
+      }
       follow(fresh.dataset.keys);
     }
   } catch {
@@ -77,32 +88,90 @@ async function refresh() {
   }
 }
 
+// What the page is about is gone, as a broker that was unregistered: what is shown stays, with the reason.
+function outdated(page) {
+  const problem = page.querySelector("main .box");
+  if (problem !== null && live.querySelector("[data-outdated]") === null) {
+    problem.dataset.outdated = "";
+    live.prepend(problem);
+  }
+}
+
 function follow(keys) {
-  if (keys === live.dataset.keys && source !== null) {
+  if (keys === live.dataset.keys && (source !== null || beginning || waiting !== 0)) {
     return;
   }
   live.dataset.keys = keys;
-  stop();
+  unlisten();
   start();
 }
 
-function start() {
-  if (source !== null || !live.dataset.keys || document.hidden) {
+// A browser opens six connections to one address. If each window in sight kept one, the next would not even load:
+// four have a stream, and the others ask every few seconds.
+const STREAMS = 4;
+const EVERY_MS = 5000;
+let place = null; // gives the place of this window's stream back
+let beginning = false;
+let waiting = 0;
+
+function freePlace() {
+  if (!navigator.locks) {
+    return Promise.resolve(() => {});
+  }
+  return new Promise((found) => {
+    const attempt = (number) => {
+      if (number === STREAMS) {
+        found(null);
+        return;
+      }
+      navigator.locks.request("stream-" + number, { ifAvailable: true }, (lock) => {
+        if (lock === null) {
+          attempt(number + 1);
+          return null;
+        }
+        return new Promise((done) => found(done));
+      }).catch(() => found(null));
+    };
+    attempt(0);
+  });
+}
+
+async function start() {
+  if (source !== null || beginning || !live.dataset.keys || document.hidden) {
     return;
   }
+  beginning = true;
+  place = place || await freePlace();
+  beginning = false;
+  if (document.hidden) {
+    stop();
+  } else if (place !== null) {
+    listen();
+  } else {
+    sayLive("live, every " + EVERY_MS / 1000 + " s");
+    clearTimeout(waiting);
+    waiting = setTimeout(async () => {
+      waiting = 0;
+      await refresh();
+      start();
+    }, EVERY_MS);
+  }
+}
+
+function listen() {
   source = new EventSource(live.dataset.events + "?keys=" + encodeURIComponent(live.dataset.keys) + "&shown=" + live.dataset.shown);
-  source.onopen = () => say("live", "good");
+  source.onopen = () => sayLive("live");
   source.onmessage = refresh;
   source.onerror = () => {
     say("connecting", "bad");
     // A refusal, as after a restart of the console, ends a stream for good. The page itself says what to do.
     if (source.readyState === EventSource.CLOSED) {
-      stop();
+      unlisten();
       setTimeout(reconnect, 3000);
     }
   };
   source.addEventListener("gone", () => {
-    stop();
+    unlisten();
     refresh();
   });
 }
@@ -114,19 +183,36 @@ async function reconnect() {
   }
 }
 
-function stop() {
+function unlisten() {
+  clearTimeout(waiting);
+  waiting = 0;
   if (source !== null) {
     source.close();
     source = null;
   }
 }
 
-// Progress is not an answer: no event tells of it.
+function stop() {
+  unlisten();
+  if (place !== null) {
+    place();
+    place = null;
+  }
+}
+
 let soon = 0;
+function later() {
+  clearTimeout(soon);
+  if (!document.hidden) {
+    soon = setTimeout(refresh, 2000);
+  }
+}
+
+// Progress is not an answer: no event tells of it.
 function askAgain() {
   clearTimeout(soon);
-  if (live.querySelector("[data-again]") !== null && !document.hidden) {
-    soon = setTimeout(refresh, 2000);
+  if (live.querySelector("[data-again]") !== null) {
+    later();
   }
 }
 
@@ -143,6 +229,12 @@ if (live !== null) {
     }
   });
   addEventListener("pagehide", stop);
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) {
+      start();
+      refresh();
+    }
+  });
 }
 
 // --- times: the server writes UTC; a hint shows the time of this machine
@@ -180,6 +272,21 @@ function labelled() {
   }
 }
 labelled();
+
+// --- wide tables: a shadow at the right says that there are more columns
+
+function more() {
+  for (const each of document.querySelectorAll(".table")) {
+    each.toggleAttribute("data-more", each.scrollWidth - each.clientWidth - each.scrollLeft > 1);
+  }
+}
+more();
+addEventListener("resize", more);
+document.addEventListener("scroll", (event) => {
+  if (event.target.matches && event.target.matches(".table")) {
+    more();
+  }
+}, true);
 
 // --- theme
 
@@ -251,20 +358,29 @@ document.addEventListener("keydown", (event) => {
       search.select();
     }
   } else if (event.key === "?") {
-    const help = document.getElementById("keys");
-    if (help !== null && !help.open) {
-      help.showModal();
-    }
-  } else if (event.key === "g") {
-    went = Date.now();
+    showKeys();
   } else if (Date.now() - went < 1500) {
     went = 0;
     const link = document.querySelector('nav a[data-key="' + CSS.escape(event.key) + '"]');
     if (link !== null) {
       link.click();
     }
+  } else if (event.key === "g") {
+    went = Date.now();
   }
 });
+
+function showKeys() {
+  const help = document.getElementById("keys");
+  if (help !== null && !help.open) {
+    help.showModal();
+  }
+}
+const keysButton = document.getElementById("show-keys");
+if (keysButton !== null) {
+  keysButton.hidden = false;
+  keysButton.addEventListener("click", showKeys);
+}
 
 // --- the state of long lists
 
@@ -326,6 +442,7 @@ if (searching !== null) {
         results.querySelector("tbody").append(part.content);
         labelled();
         results.hidden = false;
+        more();
       }
       const found = results.querySelectorAll("tbody tr").length;
       last = found.toLocaleString("en") + " found; " + step.scanned.toLocaleString("en") + " of " + step.total.toLocaleString("en") + " offsets read.";

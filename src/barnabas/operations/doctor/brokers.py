@@ -76,7 +76,7 @@ def _reachable(facts: ClusterFacts) -> Iterator[Fault]:
         if not each.is_fenced:
             addresses[each.host, each.port].append(each.id)
         reason = facts.unreachable.get(each.id)
-        if reason is not None:
+        if reason is not None and not each.is_fenced:  # else it is down, and its address is not to blame
             where = address_text(each.host, each.port)
             yield error(
                 f"broker {each.id}",

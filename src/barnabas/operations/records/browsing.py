@@ -148,11 +148,12 @@ def _seen(partition: TopicPartition, header: BatchHeader, record: Record) -> See
 def transaction_ends(records: Iterable[SeenRecord]) -> dict[tuple[int, int], str]:
     """Return what became of the transactional records, by partition and offset: committed, aborted, or open as far as seen.
 
-    Pure. A marker ends the transaction of its producer; records after the last marker are open.
+    Pure. A marker ends the transaction of its producer; records after the last marker are open. The order is that of the log:
+    the time of a marker is that of its broker, and may be before the times that producers have written.
     """
     ends: dict[tuple[int, int], str] = {}
     waiting: dict[tuple[int, int], list[SeenRecord]] = {}
-    for each in records:
+    for each in sorted(records, key=lambda record: (record.partition, record.offset)):
         if not each.is_transactional:
             continue
         producer = (each.partition, each.producer_id)
@@ -218,7 +219,7 @@ async def search(
                 break  # nothing can be read any more, because the log was truncated
             found = [each for each in page.records if each.offset < end and fits(each)]
             scanned += min(page.next_offset, end) - offset
-            read_bytes += sum(len(each.key or b"") + len(each.value or b"") for each in page.records)
+            read_bytes += _size(page.records)
             offset = page.next_offset
             found = found[: limits.max_found - count]
             count += len(found)
@@ -260,20 +261,34 @@ class Browsed(NamedTuple):
 
     records: list[SeenRecord]
     pages: dict[int, RecordPage]
+    is_cut: bool = False
+    """Whether a partition has more of these records than fit into the limit of bytes."""
 
 
 MAX_PARTITIONS = 32
 """Partitions that are read at once. Others have to be chosen by number."""
 
 
-async def browse(cluster: Cluster, partitions: Sequence[TopicPartition], begin: Begin, count: int) -> Browsed:
-    """Read `count` records of each partition, and return the newest or, from an offset or time, the oldest of all of them."""
+async def browse(
+    cluster: Cluster,
+    partitions: Sequence[TopicPartition],
+    begin: Begin,
+    count: int,
+    *,
+    max_bytes: int = MAX_PAGE_BYTES,
+) -> Browsed:
+    """Read `count` records of each partition, and return the newest or, from an offset or time, the oldest of all of them.
+
+    About `max_bytes` of each partition are read at most: of large records there are fewer, but the newest are the newest.
+    """
     from barnabas.operations.groups.positions import logs_of
 
     keys = list(partitions)[:MAX_PARTITIONS]
     logs = await logs_of(cluster, keys, begin.time_ms)
+    is_newest = begin == Begin()
     records: list[SeenRecord] = []
     pages: dict[int, RecordPage] = {}
+    is_cut = False
     for key in keys:
         log = logs[key]
         if isinstance(log, KafkaError):
@@ -286,9 +301,43 @@ async def browse(cluster: Cluster, partitions: Sequence[TopicPartition], begin: 
         if offset >= log.end:
             pages[key.partition] = RecordPage([], offset, log.start, log.end, log.end)
             continue
-        page = await read_page(cluster, key, offset, max_records=count)
+        page = await _read_pages(cluster, key, offset, count, max_bytes)
+        wanted = count
+        while is_newest and page.next_offset < log.end and wanted > 1:
+            # So many are too large. Those that fit are read again, from nearer to the end.
+            is_cut, wanted = True, max(min(wanted // 2, len(page.records)), 1)
+            page = await _read_pages(cluster, key, max(log.start, log.end - wanted), wanted, max_bytes)
+        is_cut = is_cut or (len(page.records) < count and page.next_offset < log.end)
         pages[key.partition] = page._replace(start=log.start)
         records += page.records
-    records.sort(key=lambda each: (each.timestamp, each.partition, each.offset))
-    is_newest = begin == Begin()
-    return Browsed(records[-count:] if is_newest else records[:count], pages)
+    records = by_time(records)
+    return Browsed(records[-count:] if is_newest else records[:count], pages, is_cut)
+
+
+def by_time(records: Iterable[SeenRecord]) -> list[SeenRecord]:
+    """Merge records by time. Those of one partition stay in the order of their log, whatever their times. Pure."""
+    newest: dict[int, int] = {}
+    found: list[tuple[int, int, int, SeenRecord]] = []
+    for each in records:
+        at_ms = newest[each.partition] = max(each.timestamp, newest.get(each.partition, each.timestamp))
+        found.append((at_ms, each.partition, each.offset, each))
+    return [each for *_, each in sorted(found, key=lambda row: row[:3])]
+
+
+async def _read_pages(cluster: Cluster, key: TopicPartition, offset: int, count: int, max_bytes: int) -> RecordPage:
+    """Read page after page until there are so many records, the log ends, or the limit of bytes is reached."""
+    page = await read_page(cluster, key, offset, max_records=count)
+    records = page.records
+    left = max_bytes - _size(records)
+    while len(records) < count and page.next_offset < page.end and left > 0:
+        following = await read_page(cluster, key, page.next_offset, max_records=count - len(records))
+        if following.next_offset <= page.next_offset:
+            break
+        page = following
+        records = [*records, *page.records]
+        left -= _size(page.records)
+    return page._replace(records=records)
+
+
+def _size(records: Iterable[SeenRecord]) -> int:
+    return sum(len(each.key or b"") + len(each.value or b"") for each in records)
