@@ -8,6 +8,7 @@ from barnabas.metadata.changes import changes
 from barnabas.metadata.errors import ReplayError
 from barnabas.metadata.image import EMPTY_IMAGE, Provenance
 from barnabas.metadata.loader import MetadataBatch, MetadataLoader
+from barnabas.steps import ROWS_PER_STEP
 from barnabas.wire import Uuid
 from barnabas.wire.message import Message
 from barnabas.wire.records.metadata import (
@@ -21,6 +22,7 @@ from barnabas.wire.records.metadata import (
     TopicRecord,
     UserScramCredentialRecord,
 )
+from tests.counting import counted
 
 BEGIN, END, ABORT = BeginTransactionRecord(), EndTransactionRecord(), AbortTransactionRecord()
 
@@ -53,6 +55,18 @@ def test_one_image_is_published_for_all_batches_of_a_commit() -> None:
     assert log.commit([set_to("1")], [set_to("2"), NoOpRecord()]) == [(2, True, "2")]
     assert log.loader.image.provenance == Provenance(2, 3, 1001)
     assert log.commit() == []
+
+
+def test_a_large_batch_is_applied_in_slices_and_seen_as_a_whole() -> None:
+    loader = MetadataLoader()
+    records = [TopicRecord(name=f"t{number}", topic_id=Uuid(number.to_bytes(16))) for number in range(1000)]
+    work = loader.load_in_slices([MetadataBatch(0, 999, 1, 1, records)])
+    next(work)
+    assert loader.image is EMPTY_IMAGE
+    (published,), pauses = counted(work)
+    assert pauses >= 1000 // ROWS_PER_STEP - 1
+    assert len(published.image.topics.by_id) == 1000
+    assert published.before is EMPTY_IMAGE
 
 
 def test_a_control_batch_moves_the_image_on() -> None:

@@ -18,6 +18,7 @@ from barnabas.broker.own_connections import NOT_PROTECTED, OwnConnections
 from barnabas.broker.raft_transport import RaftTransport
 from barnabas.broker.surroundings import Surroundings
 from barnabas.config.server_config import ServerConfig
+from barnabas.metadata.errors import ReplayError
 from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
 from barnabas.metadata.loader import MetadataBatch, MetadataLoader
 from barnabas.metadata.snapshot import to_records
@@ -43,7 +44,6 @@ SNAPSHOT_CHECK_S = 60
 LOOK_AGAIN_S = 0.02
 RESIGN_S = 2.0
 STOP_MS = 5000
-MAX_GATHERED = 1000  # limit on replicated batches that are applied as one image
 
 
 class MetadataQuorum:
@@ -207,7 +207,7 @@ class MetadataQuorum:
         end_offset, epoch = snapshot.snapshot_id
         provenance = Provenance(end_offset - 1, epoch, snapshot.last_contained_log_timestamp)
         published = await in_slices(self._loader.load_snapshot_in_slices(snapshot.records(), provenance))
-        self.controller.loop.advance(published.image, end_offset - 1)
+        await self.controller.loop.advance(published.image, end_offset - 1).wait()
 
     def committed(self, batch: CommittedBatch) -> None:
         loop = self.controller.loop
@@ -216,13 +216,21 @@ class MetadataQuorum:
             self._snapshot_if_due()
             return
         self._gathered.append(MetadataBatch(*batch))
-        if len(self._gathered) >= MAX_GATHERED:
-            self._load()
-        elif len(self._gathered) == 1:
-            asyncio.get_running_loop().call_soon(self._load_soon)
+
+    async def follow(self) -> None:
+        """Apply all collected batches as one image."""
+        batches, self._gathered = self._gathered, []
+        if batches:
+            records = [record for batch in batches for record in batch.records]
+            try:
+                loaded = await in_slices(self._loader.load_in_slices(batches))
+            except ReplayError as error:
+                raise ReplayError(f"the metadata log cannot be replayed: {error}") from error
+            for published in loaded:
+                await self.controller.loop.advance(published.image, published.image.offset, records).wait()
+            self._snapshot_if_due()
 
     def leadership_gained(self, epoch: int, end_offset: int) -> None:
-        self._load()
         _log.info("leading the metadata quorum in epoch %d from offset %d", epoch, end_offset)
         self.controller.loop.gained(epoch, end_offset)
         try:
@@ -232,28 +240,13 @@ class MetadataQuorum:
         self._news.set()
 
     def leadership_lost(self, epoch: int) -> None:
+        was_gained = self.controller.loop.is_leader
         self.controller.loop.lost()
-        self._loader = MetadataLoader(self.image)
+        if was_gained:  # otherwise the loader has everything, and may be at work
+            self._loader = MetadataLoader(self.image)
 
     def leader_changed(self, leader_id: int | None, epoch: int) -> None:
         self._news.set()
-
-    def _load_soon(self) -> None:
-        try:
-            self._load()
-        except Exception as error:
-            _log.critical("the metadata log cannot be replayed", exc_info=error)
-            self._on_failure(error)
-
-    def _load(self) -> None:
-        """Apply all collected batches as one image."""
-        batches, self._gathered = self._gathered, []
-        if not batches:
-            return
-        records = [record for batch in batches for record in batch.records]
-        for published in self._loader.load(batches):
-            self.controller.loop.advance(published.image, published.image.offset, records)
-        self._snapshot_if_due()
 
     # --- snapshots
 

@@ -58,6 +58,7 @@ from barnabas.replicas.partition import Partition
 from barnabas.replicas.replicas import Replicas
 from barnabas.security.authorizer import AuthorizerSettings, parse_super_users
 from barnabas.security.delegation_token import SECRET_KEY
+from barnabas.slices import in_slices
 from barnabas.steps import Slices
 from barnabas.storage.errors import StorageError
 from barnabas.storage.files import create_directories, create_directory
@@ -694,7 +695,7 @@ class Node(NodeServices):
             await import_coordinators()
         # This process holds the locks of the directories, so no earlier process of this broker is running.
         self.controller.heartbeats.forget(self.config.node_id)
-        previous_epoch = self.replicas.start(self.image, self._scanned)
+        previous_epoch = await in_slices(self.replicas.start_in_slices(self.image, self._scanned))
         self._scanned.clear()
         self._check_log_dirs()  # before the controller is told of this broker
         self._lifecycle = BrokerLifecycle(

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from barnabas.metadata.errors import ReplayError
 from barnabas.metadata.image import EMPTY_IMAGE, Draft, MetadataImage, Provenance, Touched
 from barnabas.metadata.replay import apply
-from barnabas.steps import Slices, at_once
+from barnabas.steps import Slices, at_once, stepwise
 from barnabas.wire.message import Message
 from barnabas.wire.records.metadata import (
     AbortTransactionRecord,
@@ -75,11 +75,15 @@ class MetadataLoader:
         There is one image for all batches, and one more before each transaction that starts after other records.
         Nothing is published while a transaction is open.
         """
+        return at_once(self.load_in_slices(batches))
+
+    def load_in_slices(self, batches: Iterable[MetadataBatch]) -> Slices[list[Published]]:
+        """Do the same as `load`, with pauses. Nothing else may be loaded meanwhile."""
         published: list[Published] = []
         for batch in batches:
-            self._load_batch(batch, published)
+            yield from self._load_batch(batch, published)
         if self.transaction_start_offset is None and self._pending:
-            published.append(self._publish())
+            published.append((yield from self._publish()))
         return published
 
     def load_snapshot(self, records: Iterable[Message], provenance: Provenance) -> Published:
@@ -100,25 +104,27 @@ class MetadataLoader:
         self._reset(draft.finish(provenance))
         return Published(before, self.image, None)
 
-    def _load_batch(self, batch: MetadataBatch, published: list[Published]) -> None:
+    def _load_batch(self, batch: MetadataBatch, published: list[Published]) -> Slices[None]:
         if batch.base_offset <= self._position.last_contained_offset:
             raise ReplayError(
                 f"a batch at offset {batch.base_offset} comes after offset {self._position.last_contained_offset}"
             )
-        for index, record in enumerate(batch.records):
-            try:
-                if type(record) in _TRANSACTION_RECORDS:
-                    self._load_transaction_record(record, batch, index, published)
-                else:
-                    apply(self._draft, record)
-            except Exception as error:
-                raise ReplayError(f"offset {batch.base_offset + index}: {_show(record)}: {error}") from error
+        for some in stepwise(enumerate(batch.records)):
+            for index, record in some:
+                try:
+                    if type(record) in _TRANSACTION_RECORDS:
+                        yield from self._load_transaction_record(record, batch, index, published)
+                    else:
+                        apply(self._draft, record)
+                except Exception as error:
+                    raise ReplayError(f"offset {batch.base_offset + index}: {_show(record)}: {error}") from error
+            yield
         self._position = Provenance(batch.last_offset, batch.epoch, batch.append_timestamp_ms)
         self._pending = True
 
     def _load_transaction_record(
         self, record: Message, batch: MetadataBatch, index: int, published: list[Published]
-    ) -> None:
+    ) -> Slices[None]:
         if isinstance(record, BeginTransactionRecord):
             if self.transaction_start_offset is not None:
                 raise ReplayError(f"the transaction that began at offset {self.transaction_start_offset} is still open")
@@ -126,7 +132,7 @@ class MetadataLoader:
             if index:
                 self._position = Provenance(offset - 1, batch.epoch, batch.append_timestamp_ms, batch_aligned=False)
             if index or self._pending:
-                published.append(self._publish())
+                published.append((yield from self._publish()))
             self.transaction_start_offset = offset
         elif self.transaction_start_offset is None:
             raise ReplayError("no transaction is open")
@@ -135,9 +141,9 @@ class MetadataLoader:
             if isinstance(record, AbortTransactionRecord):
                 self._draft = Draft(self.image, is_supported_config=self._is_supported_config)
 
-    def _publish(self) -> Published:
+    def _publish(self) -> Slices[Published]:
         before, touched = self.image, self._draft.touched()
-        self._reset(self._draft.finish(self._position))
+        self._reset((yield from self._draft.finish_in_slices(self._position)))
         return Published(before, self.image, touched)
 
 
