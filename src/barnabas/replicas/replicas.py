@@ -69,6 +69,7 @@ CHECKED_AT_ONCE = 64
 LET_GO_S = 10.0
 
 DEFAULT_MAX_LAG_MS = 30_000
+DEFAULT_PAYLOADS = 2
 
 Led = Callable[[Partition, bool], None]
 Assign = Callable[[Partition, Uuid, Callable[[], None]], None]
@@ -105,7 +106,7 @@ class Replicas:
         self._now_ms = now_ms
         self._random = random
         self._jitter = Random(random.random())  # a fast generator is enough here
-        self.payloads = LargePayloads()
+        self.payloads = LargePayloads(self._max_payloads)
         self.traffic = Traffic()
         self.isr_shrinks = self.isr_expands = 0  # of partitions that this broker leads
         # Arguments of every partition, bound once because there may be very many.
@@ -710,6 +711,10 @@ class Replicas:
 
     def _broker(self, broker_id: int) -> Broker | None:
         return None if self._image is None else self._image.brokers.get(broker_id)
+
+    def _max_payloads(self) -> int:
+        config = self._config()
+        return DEFAULT_PAYLOADS if config is None else config.get_int("barnabas.decompressed.batches.max.count")
 
     def _max_lag_ms(self) -> int:
         config = self._config()
