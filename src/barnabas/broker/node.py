@@ -470,7 +470,7 @@ class Node(NodeServices):
         if metadata_dir not in dirs:
             dirs.append(metadata_dir)
         found = check_owner(dirs, self.config.node_id)  # before anything is changed, even a lock
-        if not found.formatted and self._knows_other_controllers:
+        if not found.formatted and self.config.knows_other_controllers:
             ids = tuple(voter.id for voter in self.config.controller_quorum_voters)
             raise NodeError(why_not_formatted(self.config.node_id, ids))
         for log_dir in dirs:
@@ -607,14 +607,6 @@ class Node(NodeServices):
             why = why_two_leaders(recorded, [each.id for each in self.config.controller_quorum_voters])
             if why is not None:
                 raise NodeError(f"the cluster of {metadata_dir} could get two controllers: {why}")
-
-    @property
-    def _knows_other_controllers(self) -> bool:
-        """Whether the settings name controllers other than this node."""
-        config = self.config
-        if config.controller_quorum_voters:
-            return {voter.id for voter in config.controller_quorum_voters} != {config.node_id}
-        return not config.is_controller or len(config.controller_quorum_bootstrap_servers) > 1
 
     @property
     def _knows_other_servers(self) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
@@ -39,6 +39,7 @@ from barnabas.replicas.throttle import Throttle
 from barnabas.replicas.topic_settings import TopicSettings, topic_settings
 from barnabas.replicas.traffic import Traffic
 from barnabas.replicas.unopened_logs import UnopenedLogs, shorter
+from barnabas.replicas.unwritten_epochs import UnwrittenEpochs
 from barnabas.slices import in_slices
 from barnabas.steps import ROWS_PER_STEP, Slices, at_once, in_order, stepwise
 from barnabas.storage import (
@@ -69,7 +70,6 @@ CHECKED_AT_ONCE = 64
 LET_GO_S = 10.0
 
 DEFAULT_MAX_LAG_MS = 30_000
-DEFAULT_PAYLOADS = 2
 
 Led = Callable[[Partition, bool], None]
 Assign = Callable[[Partition, Uuid, Callable[[], None]], None]
@@ -106,7 +106,7 @@ class Replicas:
         self._now_ms = now_ms
         self._random = random
         self._jitter = Random(random.random())  # a fast generator is enough here
-        self.payloads = LargePayloads(self._max_payloads)
+        self.payloads = LargePayloads(lambda: self._number("barnabas.decompressed.batches.max.count", 2))
         self.traffic = Traffic()
         self.isr_shrinks = self.isr_expands = 0  # of partitions that this broker leads
         # Arguments of every partition, bound once because there may be very many.
@@ -118,7 +118,7 @@ class Replicas:
             "failed": self._failed,
             "payloads": self.payloads,
             "rolled": self._flush_soon,
-            "began_leading": self._write_epochs_soon,
+            "began_leading": UnwrittenEpochs(self._spawn, self._failed).write_soon,
             "now_ms": now_ms,
             "replication": Replication(self._broker, broker_epoch, propose, self._max_lag_ms),
         }
@@ -139,7 +139,6 @@ class Replicas:
         self._opening: dict[TopicPartition, asyncio.Task[None]] = {}
         self._openers: ThreadPoolExecutor | None = None
         self._left: set[Log] = set()
-        self._unwritten_epochs: dict[Partition, None] = {}
         self._is_started = False
         self.deleted: list[tuple[int, Path]] = []
         self.moves = Moves(self, lambda: self._rate("replica.alter.log.dirs.io.max.bytes.per.second"))
@@ -540,9 +539,7 @@ class Replicas:
                 self._set_aside(Path(partition.log_dir), partition.name, log)
 
     def _max_openers(self) -> int:
-        config = self._config()
-        per_dir = 2 if config is None else config.get_int("num.recovery.threads.per.data.dir")
-        return per_dir * max(1, len(self._directories.paths))
+        return self._number("num.recovery.threads.per.data.dir", 2) * max(1, len(self._directories.paths))
 
     async def _stop_opening(self) -> None:
         """Wait for the logs that threads are opening."""
@@ -712,13 +709,12 @@ class Replicas:
     def _broker(self, broker_id: int) -> Broker | None:
         return None if self._image is None else self._image.brokers.get(broker_id)
 
-    def _max_payloads(self) -> int:
-        config = self._config()
-        return DEFAULT_PAYLOADS if config is None else config.get_int("barnabas.decompressed.batches.max.count")
-
     def _max_lag_ms(self) -> int:
+        return self._number("replica.lag.time.max.ms", DEFAULT_MAX_LAG_MS)
+
+    def _number(self, name: str, default: int) -> int:
         config = self._config()
-        return DEFAULT_MAX_LAG_MS if config is None else config.get_int("replica.lag.time.max.ms")
+        return default if config is None else config.get_int(name)
 
     async def truncate(self, partition: Partition, change: Callable[[Log], object]) -> None:
         """Shorten the log of a follower in a thread. Meanwhile whoever needs the log waits, as while it is opened."""
@@ -758,34 +754,11 @@ class Replicas:
         if not partition.is_offline:
             partition.flushed()
 
-    def _write_epochs_soon(self, partition: Partition) -> None:
-        """Write the epochs of a log that this broker starts to lead, in a thread."""
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:  # nobody would have to wait
-            partition.log.write_epochs()
-            return
-        self._unwritten_epochs[partition] = None
-        if len(self._unwritten_epochs) == 1:
-            task = loop.create_task(self._write_epochs())
-            self._tasks.add(task)
-            task.add_done_callback(self._flushed)
-
-    async def _write_epochs(self) -> None:
-        while self._unwritten_epochs:
-            # Removed first: an epoch that begins while the file is written is written again.
-            partition, _ = self._unwritten_epochs.popitem()
-            opened = partition.opened_log
-            if opened is None or partition.is_offline:
-                continue
-            try:
-                await asyncio.to_thread(opened.write_epochs)
-            except StorageError as error:
-                if opened is partition.opened_log and not partition.is_offline:  # false if it was moved or deleted
-                    self._failed(partition, error)
-
     def _flush_soon(self, partition: Partition, up_to_offset: int) -> None:
-        task = asyncio.get_running_loop().create_task(self.flush(partition, up_to_offset))
+        self._spawn(self.flush(partition, up_to_offset))
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._flushed)
 
