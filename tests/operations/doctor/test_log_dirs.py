@@ -124,6 +124,9 @@ def test_a_missing_directory_is_a_note_and_a_file_is_an_error(tmp_path: Path) ->
     (tmp_path / "file").touch()
     (error,) = found_in(tmp_path / "file")
     assert (error.severity, error.message) == (Severity.ERROR, "it is not a directory")
+    (error,) = found_in(tmp_path / "file" / "below")
+    assert (error.severity, error.check) == (Severity.ERROR, "directories")
+    assert "is not a directory" in error.message
 
 
 @pytest.mark.skipif(not os.geteuid(), reason="root may write everywhere")

@@ -207,9 +207,11 @@ def _usable(dirs: LogDirs) -> Iterator[Fault]:
     for path in dirs.paths:
         if not path.exists():
             parent = next(each for each in path.absolute().parents if each.exists())
-            if dirs.config is not None and dirs.config.knows_other_controllers:
+            if not parent.is_dir():
+                yield error(path, f"it does not exist, and {parent} is not a directory", "name a directory in log.dirs")
+            elif dirs.config is not None and dirs.config.knows_other_controllers:
                 continue  # see `_formatted`
-            if os.access(parent, os.W_OK | os.X_OK):
+            elif os.access(parent, os.W_OK | os.X_OK):
                 yield note(path, "it does not exist yet", "nothing to do: a start creates and formats it")
             else:
                 yield error(path, f"it does not exist, and you may not write in {parent}", f"sudo mkdir -p {path}")
