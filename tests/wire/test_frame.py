@@ -47,7 +47,9 @@ def test_a_very_large_frame_comes_out_whole_although_its_buffer_grows(keeps_view
     assert len(body) > GROWTH * MAPPED_BYTES
     stream = framed(body) + framed(b"next")
     buffer = FrameBuffer(1 << 26, memoryview(bytearray(1 << 18)))
-    position, capacities, views = 0, set(), []
+    position = 0
+    capacities: set[int] = set()
+    views: list[memoryview] = []
     while (frame := buffer.next_frame()) is None:
         room = buffer.room()
         size = min(len(room), 3_000_017, len(stream) - position)
