@@ -125,15 +125,21 @@ def recompressed(node: Node) -> Iterator[None]:
         ask(client, produce({"recompressed": [0]}, batch))
 
 
-@cause("Produce of 50 MB to 500 partitions")
-def many_megabytes(node: Node) -> Iterator[None]:
-    topics = spread(500)
-    create_spread(node, topics)
-    batch = build_batch(Record(0, BASE_TIMESTAMP, None, b"x" * 1000) for _ in range(100))
-    request = produce(topics, batch)
-    with asking(node) as client:
-        yield
-        ask(client, request)
+def _many_megabytes(records: int) -> Load:
+    def load(node: Node) -> Iterator[None]:
+        topics = spread(500)
+        create_spread(node, topics)
+        batch = build_batch(Record(0, BASE_TIMESTAMP, None, b"x" * 1000) for _ in range(records))
+        request = produce(topics, batch)
+        with asking(node) as client:
+            yield
+            ask(client, request)
+
+    return load
+
+
+cause("Produce of 50 MB to 500 partitions")(_many_megabytes(100))
+cause("Produce of 95 MB to 500 partitions")(_many_megabytes(190))
 
 
 @cause(f"Produce of one record to each of {MANY:,} partitions")

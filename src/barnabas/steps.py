@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from heapq import merge
 from types import GeneratorType
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -17,6 +17,13 @@ Slices = Generator[Any, None, R]  # yields nothing, or an awaitable
 
 SORTED_PER_STEP = 500
 ROWS_PER_STEP = 50  # of loops whose rows are too small to look at the clock for each of them
+
+
+class Comparable(Protocol):
+    def __lt__(self, other: Any, /) -> bool: ...
+
+
+C = TypeVar("C", bound=Comparable)
 
 
 def result_of(made: R | Slices[R]) -> Slices[R]:
@@ -56,15 +63,15 @@ def counted(values: Iterable[T]) -> Slices[Counter[T]]:
     return found
 
 
-def in_order(values: Iterable[str]) -> Slices[list[str]]:
-    """Return texts that a client has sent, sorted."""
-    runs: list[list[str]] = []
+def in_order(values: Iterable[C]) -> Slices[list[C]]:
+    """Return values of which there may be very many, such as texts that a client has sent, sorted."""
+    runs: list[list[C]] = []
     for some in stepwise(values, SORTED_PER_STEP):
         runs.append(sorted(some))
         yield
     if len(runs) <= 1:
         return runs[0] if runs else []
-    found: list[str] = []
+    found: list[C] = []
     for some in stepwise(merge(*runs), SORTED_PER_STEP):
         found += some
         yield

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from barnabas.batches import BatchError, Compression, compress, decompress
 from barnabas.batches.compression import most_decompressed_bytes
+from barnabas.batches.errors import TooLargePayloadError
 from barnabas.wire.errors import EncodeError
 from tests.batches.samples import compressions, property_settings
 
@@ -166,7 +167,7 @@ def test_a_bomb_is_not_opened(codec: Compression) -> None:
     assert len(decompress(codec, BOMBS[codec], BOMB_SIZE)) == BOMB_SIZE
     tracemalloc.start()
     try:
-        with pytest.raises(BatchError):
+        with pytest.raises(TooLargePayloadError):
             decompress(codec, BOMBS[codec], 1024 * 1024)
         assert tracemalloc.get_traced_memory()[1] < 4 * 1024 * 1024 + len(BOMBS[codec])
     finally:
@@ -177,7 +178,7 @@ def test_a_bomb_is_not_opened(codec: Compression) -> None:
 def test_one_byte_too_much_is_too_much(codec: Compression) -> None:
     compressed = compress(codec, TEXT)
     assert decompress(codec, compressed, len(TEXT)) == TEXT
-    with pytest.raises(BatchError):
+    with pytest.raises(TooLargePayloadError, match=f"the records decompress to more than {len(TEXT) - 1} bytes"):
         decompress(codec, compressed, len(TEXT) - 1)
 
 

@@ -8,16 +8,28 @@ from pathlib import Path
 
 from barnabas import wire
 from barnabas.batches import decode_records, iterate_batches
+from barnabas.broker.metadata_quorum import MetadataQuorum
 from barnabas.broker.node import Node
+from barnabas.broker.surroundings import REAL_WORLD
 from barnabas.client.connection import Connection
 from barnabas.config import server
+from barnabas.raft.driver import CommittedBatch
+from barnabas.raft.ready import RaftConfig
 from barnabas.raft.stored_log import METADATA_TOPIC_ID, metadata_log_directory
 from barnabas.storage.snapshots import list_snapshots
+from barnabas.wire import Uuid
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
-from barnabas.wire.records.metadata import TopicRecord
+from barnabas.wire.records.metadata import (
+    BeginTransactionRecord,
+    EndTransactionRecord,
+    FeatureLevelRecord,
+    NoOpRecord,
+    TopicRecord,
+)
 
+TOPIC = Uuid(b"t" * 16)
 LISTENERS = "PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0"
 
 
@@ -99,3 +111,22 @@ def test_whoever_asks_reads_the_metadata_log_on_the_controllers_listener(tmp_pat
         connection.close()
 
     with_node(tmp_path, read)
+
+
+def test_a_transaction_stays_open_when_an_election_is_lost_before_everything_was_read(tmp_path: Path) -> None:
+    async def test() -> None:
+        config = server.load(None, {"log.dirs": str(tmp_path), "listeners": LISTENERS})
+        raft = RaftConfig(1, Uuid(b"d" * 16), "c", "CONTROLLER")
+        quorum = MetadataQuorum(config, raft, tmp_path, surroundings=REAL_WORLD, on_failure=lambda error: None)
+        records = [FeatureLevelRecord(name="metadata.version", feature_level=25), NoOpRecord()]
+        quorum.committed(CommittedBatch(0, 1, 1, 1, records))
+        quorum.committed(CommittedBatch(2, 3, 1, 1, [BeginTransactionRecord(), TopicRecord(name="t", topic_id=TOPIC)]))
+        await quorum.follow()
+        assert (quorum.image.offset, quorum.has_open_transaction) == (1, True)
+        quorum.leadership_lost(2)  # of which it was not told that it had been gained
+        quorum.committed(CommittedBatch(4, 4, 3, 1, [EndTransactionRecord()]))
+        await quorum.follow()
+        assert (quorum.image.offset, quorum.image.topics.names) == (4, ("t",))
+        await quorum.drop()
+
+    asyncio.run(test())

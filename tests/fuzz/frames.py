@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from unittest.mock import patch
 
-from barnabas.wire import MalformedError
+from barnabas.wire import MalformedError, frame
 from barnabas.wire.frame import GROWTH, LARGE_FRAME, FrameBuffer
 
 LIMITS = (100, 1 << 20, 1 << 17, (1 << 31) - 1)
@@ -32,8 +33,9 @@ def check(data: bytes) -> None:
     sizes = data[1 : len(data) if end < 0 else end]
     stream = b"" if end < 0 else stream_of(data[end + 1 :])
     expected = expected_frames(stream, limit)
-    for reads_into in (False, True):
-        found = found_frames(stream, sizes or b"\xff", limit, reads_into=reads_into)
+    for reads_into, is_mapped in ((False, False), (True, False), (True, True)):
+        with patch.object(frame, "MAPPED_BYTES", 1 if is_mapped else frame.MAPPED_BYTES):
+            found = found_frames(stream, sizes or b"\xff", limit, reads_into=reads_into)
         assert found == expected, f"{sizes_of(found)}, not {sizes_of(expected)}"
 
 
@@ -85,8 +87,8 @@ def found_frames(stream: bytes, sizes: bytes, limit: int, *, reads_into: bool) -
             buffer.feed(piece)
         position += len(piece)
         try:
-            while (frame := buffer.next_frame()) is not None:
-                frames.append(bytes(frame))
+            while (found := buffer.next_frame()) is not None:
+                frames.append(bytes(found))
         except MalformedError:
             return [*frames, None]
     return frames

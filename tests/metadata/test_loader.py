@@ -57,6 +57,18 @@ def test_one_image_is_published_for_all_batches_of_a_commit() -> None:
     assert log.commit() == []
 
 
+def test_a_large_batch_is_applied_in_slices_and_seen_as_a_whole() -> None:
+    loader = MetadataLoader()
+    records = [TopicRecord(name=f"t{number}", topic_id=Uuid(number.to_bytes(16))) for number in range(1000)]
+    work = loader.load_in_slices([MetadataBatch(0, 999, 1, 1, records)])
+    next(work)
+    assert loader.image is EMPTY_IMAGE
+    (published,), pauses = counted(work)
+    assert pauses >= 1000 // ROWS_PER_STEP - 1
+    assert len(published.image.topics.by_id) == 1000
+    assert published.before is EMPTY_IMAGE
+
+
 def test_a_control_batch_moves_the_image_on() -> None:
     loader = MetadataLoader()
     assert loader.load([MetadataBatch(0, 2, 5, 77, [])])[0].image.provenance == Provenance(2, 5, 77)

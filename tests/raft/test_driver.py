@@ -110,6 +110,9 @@ class Follower:
         self.batches.append(batch)
         self.names += [record.name for record in batch.records if isinstance(record, TopicRecord)]
 
+    async def follow(self) -> None:
+        pass
+
     def leadership_gained(self, epoch: int, end_offset: int) -> None:
         self.events.append(("gained", epoch, end_offset))
 
@@ -459,6 +462,38 @@ def test_a_listener_that_fails_ends_the_driver() -> None:
             assert not driver.is_leader
             with pytest.raises(KafkaError):
                 append(driver, 1, [topic("more")])
+
+    run(test)
+
+
+def test_a_listener_that_takes_its_time_is_told_nothing_more_until_it_has_followed() -> None:
+    class Slow(Follower):
+        def __init__(self) -> None:
+            super().__init__()
+            self.may_go_on = asyncio.Event()
+
+        async def follow(self) -> None:
+            self.events.append(("follows", len(self.batches)))
+            await self.may_go_on.wait()
+            self.events.append(("has followed",))
+
+    async def test() -> None:
+        log, store = formatted(MemoryLog(), voter_set(1)), MemoryQuorumState()
+        before = single(log, store)
+        async with started(before):
+            await before.wait_committed(append(before, 1, [topic("a")]))
+        driver, listener = single(log, store), Slow()
+        driver.subscribe(listener)
+        async with started(driver):
+            await until(lambda: listener.batches)
+            for _ in range(100):
+                await asyncio.sleep(0)
+            names = [event[0] for event in listener.events]
+            assert (names[-1], names.count("follows"), names.count("gained")) == ("follows", 1, 0)
+            assert listener.events[-1] == ("follows", len(listener.batches))
+            listener.may_go_on.set()
+            await until(lambda: ("gained", 2, driver.high_watermark) in listener.events)
+            assert listener.events[-2:] == [("has followed",), ("gained", 2, driver.high_watermark)]
 
     run(test)
 

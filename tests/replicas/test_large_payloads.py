@@ -10,10 +10,11 @@ import pytest
 
 from barnabas.batches import AppendRules, BatchError, Compression, decode_header
 from barnabas.replicas import large_payloads
-from barnabas.replicas.large_payloads import MAX_OPEN, LargePayloads, Ticket
+from barnabas.replicas.large_payloads import LargePayloads, Ticket
 from tests.batches.test_validation_slices import NOW_MS, batch_of
 
 RULES = AppendRules()
+MAX_OPEN = 3
 LARGE = batch_of(100_000, Compression.ZSTD)
 
 
@@ -44,14 +45,15 @@ def test_they_are_decompressed_in_threads_a_few_at_a_time(monkeypatch: pytest.Mo
     monkeypatch.setattr(large_payloads, "decode_payload", noted)
 
     async def scenario() -> None:
-        payloads = LargePayloads()
+        payloads = LargePayloads(lambda: MAX_OPEN)
         tickets = [each for _ in range(MAX_OPEN + 2) if (each := ticket(payloads)) is not None]
         opening = [asyncio.ensure_future(each.open()) for each in tickets]
         await asyncio.wait(opening, timeout=5, return_when=asyncio.FIRST_COMPLETED)
         async with asyncio.timeout(20):
             while sum(each.done() for each in opening) < MAX_OPEN:
                 await asyncio.sleep(0.01)
-        assert sum(each.done() for each in opening) == MAX_OPEN
+        assert sum(each.done() for each in opening) == payloads.open == MAX_OPEN
+        assert payloads.waiting == 2
         opening[-1].cancel()  # its client has disconnected
         tickets[-1].leave()
         assert len(tickets[0].payload if isinstance(tickets[0].payload, bytes) else b"") == 700_000

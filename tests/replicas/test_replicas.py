@@ -19,7 +19,7 @@ from barnabas.metadata.replay import replay
 from barnabas.replicas.log_directories import LogDirectories
 from barnabas.replicas.partition import Partition
 from barnabas.replicas.replicas import Assign, Replicas
-from barnabas.steps import at_once
+from barnabas.steps import ROWS_PER_STEP, at_once
 from barnabas.storage import Log, StorageError, TopicPartition, read_offset_checkpoint, read_topic_id
 from barnabas.wire import ErrorCode, KafkaError, Message, Uuid
 from barnabas.wire.records.metadata import (
@@ -28,6 +28,7 @@ from barnabas.wire.records.metadata import (
     RemoveTopicRecord,
     TopicRecord,
 )
+from tests.counting import counted
 from tests.storage.made import validated
 
 HERE = Provenance(1, 1, 1)
@@ -64,6 +65,7 @@ class Broker:
         dirs: Sequence[str] = ("one",),
         assign: Assign | None = None,
         settings: Mapping[str, Any] | None = None,
+        starts: bool = True,
     ) -> None:
         self.paths = {name: path / name for name in dirs}
         for each in self.paths.values():
@@ -86,7 +88,8 @@ class Broker:
             assign=assign or (lambda partition, directory_id, accepted: accepted()),
         )
         self.image = replay(EMPTY_IMAGE, records, HERE)
-        self.previous_epoch = self.replicas.start(self.image)
+        if starts:
+            self.previous_epoch = self.replicas.start(self.image)
 
     def _offline(self) -> None:
         self.told_offline += 1
@@ -196,6 +199,46 @@ def test_a_stop_before_all_logs_were_recovered_says_no_goodbye(tmp_path: Path) -
     last.replicas.partition("t", 0).log  # noqa: B018
     last.stop()
     assert (last.paths["one"] / ".kafka_cleanshutdown").exists()
+
+
+def test_a_start_pauses_at_every_few_partitions(tmp_path: Path) -> None:
+    image = *topic(partitions=300), *topic("u", OTHER, partitions=300)
+    broker = Broker(tmp_path, *image)
+    for partition in broker.replicas:
+        append(partition, b"x")
+    broker.stop()
+    again = Broker(tmp_path, *image, starts=False)
+    epoch, pauses = counted(again.replicas.start_in_slices(again.image))
+    assert epoch == 7
+    assert len(list(again.replicas)) == 600
+    assert pauses >= 5 * 600 // ROWS_PER_STEP  # directories, logs that are gone, three checkpoints, and the table
+
+
+def test_what_changes_while_a_broker_starts_is_followed_too(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, *topic(partitions=200), *topic("gone", OTHER), starts=False)
+    work = broker.replicas.start_in_slices(broker.image)
+    next(work)
+    later = [
+        *topic("new", Uuid(bytes([3]) * 16)),
+        RemoveTopicRecord(topic_id=OTHER),
+        PartitionChangeRecord(topic_id=TOPIC, partition_id=0, leader=2),
+    ]
+    broker.change(*later)
+    assert at_once(work) == -1
+    names = {str(each) for each in broker.replicas}
+    assert names == {"new-0", *(f"t-{number}" for number in range(200))}
+    assert not broker.replicas.partition("t", 0).is_leader
+    broker.change(RemoveTopicRecord(topic_id=TOPIC))
+    assert [str(each) for each in broker.replicas] == ["new-0"]
+
+
+def test_a_stop_in_the_middle_of_a_start_after_a_kill_says_no_goodbye(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, *topic(partitions=200))
+    append(broker.replicas.partition("t", 199), b"x")
+    again = Broker(tmp_path, *topic(partitions=200), starts=False)  # nobody said goodbye
+    next(again.replicas.start_in_slices(again.image))
+    again.stop()
+    assert not (again.paths["one"] / ".kafka_cleanshutdown").exists()
 
 
 def test_a_log_that_cannot_be_closed_takes_its_log_dir_along_and_not_the_others(

@@ -109,6 +109,9 @@ class MetadataWatcher:
     def committed(self, batch: CommittedBatch) -> None:
         self._truth.committed(self._node_id, batch)
 
+    async def follow(self) -> None:
+        pass
+
     def leadership_gained(self, epoch: int, end_offset: int) -> None:
         self._truth.gained(self._node_id, epoch, end_offset)
 

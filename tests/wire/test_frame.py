@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from barnabas.wire.errors import MalformedError
-from barnabas.wire.frame import FIRST_ROOM, LARGE_FRAME, FrameBuffer
+from barnabas.wire.frame import FIRST_ROOM, GROWTH, LARGE_FRAME, MAPPED_BYTES, FrameBuffer
 
 SIZES = (0, 1, 4, 100, LARGE_FRAME - 1, LARGE_FRAME, LARGE_FRAME + 1, 3 * LARGE_FRAME, FIRST_ROOM + 5, 3 * FIRST_ROOM)
 
@@ -39,6 +39,33 @@ def test_frames_of_all_sizes_cut_in_any_way_come_out_whole(seed: int) -> None:
     buffer = FrameBuffer(1 << 26, memoryview(bytearray(1 << 18)))
     assert receive(buffer, b"".join(map(framed, bodies)), sizes) == bodies
     assert len(buffer) == 0
+
+
+@pytest.mark.parametrize("keeps_views", [False, True])
+def test_a_very_large_frame_comes_out_whole_although_its_buffer_grows(keeps_views: bool) -> None:
+    body = Random(2).randbytes(1 << 16) * 700
+    assert len(body) > GROWTH * MAPPED_BYTES
+    stream = framed(body) + framed(b"next")
+    buffer = FrameBuffer(1 << 26, memoryview(bytearray(1 << 18)))
+    position = 0
+    capacities: set[int] = set()
+    views: list[memoryview] = []
+    while (frame := buffer.next_frame()) is None:
+        room = buffer.room()
+        size = min(len(room), 3_000_017, len(stream) - position)
+        room[:size] = stream[position : position + size]
+        if keeps_views:
+            views.append(room)
+        del room
+        buffer.received(size)
+        position += size
+        capacities.add(buffer.allocated_bytes)
+    assert frame == body
+    assert isinstance(frame, memoryview)
+    assert frame.readonly
+    assert len(capacities) > 2
+    buffer.feed(stream[position:])
+    assert buffer.next_frame() == b"next"
 
 
 def test_what_is_fed_and_what_is_received_are_the_same() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import cramjam
 
-from barnabas.batches.errors import BatchError
+from barnabas.batches.errors import BatchError, TooLargePayloadError
 from barnabas.batches.format import Buffer, Compression
 from barnabas.wire.errors import EncodeError
 
@@ -39,6 +39,7 @@ _ZSTD_MAGIC = 0xFD2FB528
 _ZSTD_DEFAULT_LEVEL = 3
 _ZSTD_BLOCK_SIZE = 128 * 1024
 _ZSTD_BLOCK_HEADER_SIZE = 3
+_NO_ROOM = "failed to write whole buffer"  # in cramjam's error if there is more than the buffer can have
 _MAX_BLOCKS = 4096  # that are looked at for a bound; the blocks of a large batch have 64 KB or more
 
 _INT32 = struct.Struct(">i")
@@ -58,7 +59,7 @@ def compress(compression: Compression, data: bytes, level: int | None = None) ->
 def decompress(
     compression: Compression, data: Buffer, max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
 ) -> bytes:
-    """Decompress `data`. Raises BatchError if it is incomplete, of another codec, or too large."""
+    """Decompress `data`. Raises BatchError if it is incomplete or of another codec, and TooLargePayloadError."""
     if compression is Compression.NONE:
         return bytes(data)
     try:
@@ -79,8 +80,8 @@ def most_decompressed_bytes(compression: Compression, data: Buffer) -> int:
     return len(data) * _MAX_RATIOS[compression]
 
 
-def _too_much(limit: int) -> BatchError:
-    return BatchError(f"the records decompress to more than {limit} bytes")
+def _too_much(limit: int) -> TooLargePayloadError:
+    return TooLargePayloadError(f"the records decompress to more than {limit} bytes")
 
 
 def _compress_gzip(data: bytes, level: int | None) -> bytes:
@@ -112,7 +113,7 @@ def _compress_snappy(data: bytes, level: int | None) -> bytes:
 
 def _decompress_snappy(data: bytes, limit: int) -> bytes:
     if not data.startswith(_XERIAL_MAGIC):
-        return _decompress_snappy_block(data, limit)
+        return _decompress_snappy_block(data, limit, limit)
     out = []
     position, end, room = 0, len(data), limit
     while position < end:
@@ -126,7 +127,7 @@ def _decompress_snappy(data: bytes, limit: int) -> bytes:
         position += _INT32.size
         if not 0 < length <= end - position:
             raise BatchError(f"a snappy block of {length} bytes, but only {end - position} bytes are left")
-        block = _decompress_snappy_block(data[position : position + length], room)
+        block = _decompress_snappy_block(data[position : position + length], room, limit)
         room -= len(block)
         position += length
         out.append(block)
@@ -135,9 +136,9 @@ def _decompress_snappy(data: bytes, limit: int) -> bytes:
     return b"".join(out)
 
 
-def _decompress_snappy_block(data: bytes, limit: int) -> bytes:
+def _decompress_snappy_block(data: bytes, room: int, limit: int) -> bytes:
     length = cramjam.snappy.decompress_raw_len(data)
-    if length > limit:
+    if length > room:
         raise _too_much(limit)
     if length > len(data) * _MAX_SNAPPY_RATIO:
         raise BatchError(f"{len(data)} bytes of snappy data cannot decompress to {length}")
@@ -173,7 +174,12 @@ def _decompress_zstd(data: bytes, limit: int) -> bytes:
 
 def _decompress_into(decompress_into: Callable[[bytes, bytearray], int], data: bytes, limit: int) -> bytes:
     out = bytearray(limit)
-    length = decompress_into(data, out)
+    try:
+        length = decompress_into(data, out)
+    except cramjam.DecompressionError as error:
+        if _NO_ROOM in str(error):
+            raise _too_much(limit) from None
+        raise
     return bytes(memoryview(out)[:length])
 
 

@@ -21,6 +21,12 @@ class CorruptBatchError(BatchError):
     code = ErrorCode.CORRUPT_MESSAGE
 
 
+class TooLargePayloadError(BatchError):
+    """Records that decompress to more than is allowed. A producer may split the batch."""
+
+    code = ErrorCode.MESSAGE_TOO_LARGE
+
+
 class UnknownCompressionError(BatchError):
     """A codec number that format v2 does not define."""
 

@@ -92,7 +92,13 @@ def decode_records(
     return decode_records_of_payload(payload, header)
 
 
-def walk_records(data: Buffer, position: int = 0, header: BatchHeader | None = None) -> Iterator[Record]:
+def walk_records(
+    data: Buffer,
+    position: int = 0,
+    header: BatchHeader | None = None,
+    *,
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES,
+) -> Iterator[Record]:
     """Yield the records of the batch at `position`, decoded a few at a time: a batch may have millions.
 
     For a search: a list of them would take gigabytes, and freeing it would stop all threads for seconds.
@@ -101,7 +107,8 @@ def walk_records(data: Buffer, position: int = 0, header: BatchHeader | None = N
         header = decode_whole_header(data, position)
     if header.is_empty:
         return
-    for records in decode_records_in_chunks(decode_payload(data, position, header), header):
+    payload = decode_payload(data, position, header, max_decompressed_bytes=max_decompressed_bytes)
+    for records in decode_records_in_chunks(payload, header):
         yield from records
 
 

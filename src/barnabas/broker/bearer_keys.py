@@ -14,29 +14,19 @@ import ssl
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from barnabas.client import shared
-from barnabas.client.http import MAX_BYTES, HttpError, ask, with_retries
-from barnabas.config.definitions import ConfigError
+from barnabas.client.bearer_settings import KeyService, fetch_keys, read_keys, unusable
+from barnabas.client.http import HttpError, with_retries
 from barnabas.security.oauth.claims import BearerToken
-from barnabas.security.oauth.signed import Key, MissingKeyError, Rules, check_token, parse_keys
+from barnabas.security.oauth.signed import Key, MissingKeyError, Rules, check_token
 
 _log = logging.getLogger(__name__)
 
-JWKS_URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
 MISSING_KEY_MS: Final = 60_000
 MAX_MISSING_KEYS: Final = 16
 MAX_KEY_ID_CHARS: Final = 1000
-
-
-class KeyService(NamedTuple):
-    """Where keys are asked for, and how often."""
-
-    url: str
-    refresh_ms: int
-    backoff_ms: int
-    backoff_max_ms: int
 
 
 class FileKeys:
@@ -49,7 +39,7 @@ class FileKeys:
         try:
             self._read()
         except (OSError, ValueError) as error:
-            raise ConfigError(JWKS_URL, f"Invalid value {path} for configuration {JWKS_URL}: {error}") from None
+            raise unusable(path, error) from None
 
     def check(self, token: str, rules: Rules, now_ms: int) -> BearerToken:
         """Return what a token says. Raises `InvalidTokenError`."""
@@ -64,8 +54,7 @@ class FileKeys:
         stamp = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
         if stamp != self._stamp:
             self._stamp = stamp  # a file that cannot be read is reported once
-            with self._path.open("rb") as file:
-                self._keys = parse_keys(file.read(MAX_BYTES))
+            self._keys = read_keys(self._path)
 
 
 class ServiceKeys:
@@ -94,7 +83,7 @@ class ServiceKeys:
         try:
             self._keys = await asyncio.to_thread(self._fetch)
         except (HttpError, ValueError) as error:
-            raise ConfigError(JWKS_URL, f"Could not refresh JWKS: {error}") from None
+            raise unusable(None, error) from None
         self._refreshing = asyncio.get_running_loop().create_task(self._keep_refreshing())
 
     async def stop(self) -> None:
@@ -128,10 +117,7 @@ class ServiceKeys:
                     self._missing.pop(str(key.attributes.get("kid")), None)
 
     def _fetch(self) -> tuple[Key, ...]:
-        answer = ask(self._service.url, headers={"Accept": "application/json"}, tls=self._tls)
-        if answer.status != 200:
-            raise HttpError(f"the JWKS endpoint answered with status {answer.status}")
-        return parse_keys(answer.body)
+        return fetch_keys(self._service.url, self._tls)
 
 
 BearerKeys = FileKeys | ServiceKeys

@@ -14,11 +14,11 @@ from barnabas.broker.listener_securities import security_texts
 from barnabas.broker.listener_security import check_listeners
 from barnabas.config import broker, reconfiguration, server, topic
 from barnabas.config.definitions import ConfigError, Value
+from barnabas.config.reconfiguration import load_dynamic, refusals
 from barnabas.config.resolve import Layers, broker_texts, topic_defaults, topic_value
 from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.server_checks import RequirementError
 from barnabas.config.server_config import ServerConfig
-from barnabas.config.unsupported import unsupported
 from barnabas.controller.configs import layers_of
 from barnabas.metadata.image import MetadataImage
 from barnabas.steps import Slices, at_once, result_of
@@ -83,7 +83,7 @@ class DynamicConfig:
     def _update(self) -> Slices[None]:
         old = self.current
         try:
-            self.current = load(layers_of(self._image, self.static))
+            self.current = load_dynamic(layers_of(self._image, self.static))
         except ConfigError as error:
             _log.error("ignoring the dynamic settings of this node: %s", error)
             return
@@ -95,32 +95,12 @@ class DynamicConfig:
                 react(old, self.current)
 
 
-def load(layers: Layers) -> ServerConfig:
-    """Return the configuration of these layers. Raises `ConfigError` if they are inconsistent."""
-    texts = broker_texts(layers)
-    for kind in ("consumer", "share", "streams"):
-        _cut_off(texts, kind)
-    return server.load(texts)
-
-
-def _cut_off(texts: dict[str, str], kind: str) -> None:
-    """Clamp the assignment interval: the file may have narrower bounds than when the interval was set."""
-    name, low, high = (f"group.{kind}.{bound}assignment.interval.ms" for bound in ("", "min.", "max."))
-    if name in texts:
-        value, least, most = (
-            broker.definitions()[each].parse(texts.get(each, broker.definitions()[each].default))
-            for each in (name, low, high)
-        )
-        assert isinstance(value, int) and isinstance(least, int) and isinstance(most, int)
-        texts[name] = str(max(least, min(value, most)))
-
-
 def check(config: ServerConfig, image: MetadataImage, texts: Mapping[str, str], *, cluster_wide: bool) -> None:
     """Raise KafkaError if this node cannot run with these texts as its dynamic settings, or as those of all nodes."""
     broker.validate_dynamic(texts, cluster_wide=cluster_wide)
     layers = layers_of(image, config)
     try:
-        current = load(layers)
+        current = load_dynamic(layers)
     except ConfigError:
         current = config
     try:
@@ -146,21 +126,12 @@ def check_protection(
     layers = layers_of(image, config)
     texts = broker.effective(texts, cluster_wide=cluster_wide)
     try:
-        new = load(layers._replace(default=texts) if cluster_wide else layers._replace(broker=texts))
+        new = load_dynamic(layers._replace(default=texts) if cluster_wide else layers._replace(broker=texts))
     except ConfigError:
         return
     _refuse_unsupported(config, new)
 
 
 def _refuse_unsupported(static: ServerConfig, new: ServerConfig) -> None:
-    """Raise KafkaError if the new configuration protects something in a way that the file's does not.
-
-    Listeners are opened and closed only when the node starts, so a change of them would have no effect.
-    """
-    before = {str(error) for error in unsupported(static)}
-    for error in unsupported(new):
-        if str(error) not in before:
-            raise KafkaError(ErrorCode.INVALID_CONFIG, str(error))
-    if new.listeners != static.listeners:
-        message = "listeners cannot be changed while the node runs: change it in server.properties and restart the node"
-        raise KafkaError(ErrorCode.INVALID_CONFIG, message)
+    for why in refusals(static, new):
+        raise KafkaError(ErrorCode.INVALID_CONFIG, why)

@@ -8,36 +8,30 @@ from __future__ import annotations
 
 import ssl
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from itertools import islice
 from random import Random
 from typing import Final, NamedTuple
 
-from barnabas.broker.bearer_keys import JWKS_URL, BearerKeys, FileKeys, KeyService, ServiceKeys
+from barnabas.broker.bearer_keys import BearerKeys, FileKeys, ServiceKeys
 from barnabas.broker.login import SaslSettings
 from barnabas.broker.surroundings import Surroundings
-from barnabas.client.jaas import KEY as JAAS
-from barnabas.client.jaas import parse_options
+from barnabas.client.bearer_settings import KeyService, SignedTokens, token_settings
 from barnabas.client.listener_settings import (
     MAPPING_RULES,
     check_own_logins,
     enabled_mechanisms,
-    jaas_text,
     listener_context,
     mapping_rules,
     plain_users,
 )
-from barnabas.client.oauth import tls_of
-from barnabas.client.oauth_urls import checked_file, checked_url, is_file
-from barnabas.config.definitions import ConfigError, Value
 from barnabas.config.endpoints import Endpoint
 from barnabas.config.server_config import ServerConfig
-from barnabas.config.unsupported import is_unsecured
 from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.scram import SCRAM_MECHANISMS, ScramUser
 from barnabas.security.delegation_token import token_password
-from barnabas.security.oauth import signed, unsecured
+from barnabas.security.oauth import unsecured
 from barnabas.security.oauth.claims import BearerToken
 from barnabas.security.principal import ANONYMOUS, USER_TYPE, KafkaPrincipal, parse_principal
 from barnabas.security.sasl import ServerMechanism
@@ -124,11 +118,11 @@ class Credentials:
         check, now_ms = token_check(config, listener_name, self._keys_of), self.now_ms
         return lambda: OAuthBearerServer(lambda token: check(token, now_ms()))
 
-    def _keys_of(self, service: KeyService, options: Mapping[str, str]) -> BearerKeys:
+    def _keys_of(self, service: KeyService) -> BearerKeys:
         """Return the keys of a service or a file; those of the same one are shared, also by a replaced listener."""
-        identity = (service, tuple(sorted(options.items())))
+        identity = (*service[:-1], *sorted(service.options.items()))
         if identity not in self._keys:
-            self._keys[identity] = _new_keys(service, options, self._monotonic_ms)
+            self._keys[identity] = _new_keys(service, self._monotonic_ms)
         return self._keys[identity]
 
     async def start(self) -> None:
@@ -182,13 +176,9 @@ class Credentials:
         return self._image().scram.get(ScramUser(mechanism, user))
 
 
-def _new_keys(
-    service: KeyService, options: Mapping[str, str], monotonic_ms: Callable[[], int] = lambda: 0
-) -> BearerKeys:
-    if is_file(service.url):
-        return FileKeys(checked_file(JWKS_URL, service.url))
-    tls = tls_of(options) if service.url.lower().startswith("https:") else None
-    return ServiceKeys(service, tls, monotonic_ms)
+def _new_keys(service: KeyService, monotonic_ms: Callable[[], int] = lambda: 0) -> BearerKeys:
+    path = service.file
+    return ServiceKeys(service, service.tls(), monotonic_ms) if path is None else FileKeys(path)
 
 
 def listener_security(config: ServerConfig, endpoint: Endpoint, credentials: Credentials) -> ListenerSecurity:
@@ -253,50 +243,12 @@ def _plain(passwords: dict[str, str]) -> Callable[[], PlainServer]:
 
 
 def token_check(
-    config: ServerConfig, listener_name: str, keys_of: Callable[[KeyService, Mapping[str, str]], BearerKeys]
+    config: ServerConfig, listener_name: str, keys_of: Callable[[KeyService], BearerKeys]
 ) -> Callable[[str, int], BearerToken]:
-    """Return the check of bearer tokens that the settings ask for. Raises `ConfigError`.
-
-    As in Kafka, tokens without a signature are accepted unless the listener has the class that checks signatures.
-    """
-    options = parse_options(jaas_text(config, listener_name, OAUTHBEARER), OAUTHBEARER)
-    if is_unsecured(config, listener_name):
-        try:
-            unsecured_rules = unsecured.parse_rules(options)
-        except ValueError as error:
-            raise ConfigError(JAAS, f"{JAAS}: {error}") from None
-        return lambda token, now_ms: unsecured.check_token(token, unsecured_rules, now_ms)
-
-    def value(name: str) -> Value:
-        return config.for_listener(listener_name, f"sasl.oauthbearer.{name}", OAUTHBEARER)
-
-    def number(name: str) -> int:
-        found = value(name)
-        assert isinstance(found, int)
-        return found
-
-    url = value("jwks.endpoint.url")
-    if not url:
-        raise ConfigError(
-            JWKS_URL,
-            f'The OAuth validator for the broker requires "{JWKS_URL}" to be configured so that JWT signatures can be '
-            f"verified, but it was not set: the listener {listener_name} needs it",
-        )
-    audiences, issuer = value("expected.audience"), value("expected.issuer")
-    rules = signed.Rules(
-        frozenset(audiences) if isinstance(audiences, tuple) else frozenset(),
-        str(issuer).strip() if issuer else None,
-        str(value("scope.claim.name")).strip(),
-        str(value("sub.claim.name")).strip(),
-        number("clock.skew.seconds"),
-    )
-    service = KeyService(
-        checked_url(JWKS_URL, str(url)),
-        number("jwks.endpoint.refresh.ms"),
-        number("jwks.endpoint.retry.backoff.ms"),
-        number("jwks.endpoint.retry.backoff.max.ms"),
-    )
-    if service.refresh_ms <= 0:
-        raise ConfigError(f"{JWKS_URL[:-3]}refresh.ms", f"{JWKS_URL[:-3]}refresh.ms must be positive")
-    keys = keys_of(service, options)
-    return lambda token, now_ms: keys.check(token, rules, now_ms)
+    """Return the check of bearer tokens that the settings ask for. Raises `ConfigError`."""
+    found = token_settings(config, listener_name)
+    if not isinstance(found, SignedTokens):
+        rules = found
+        return lambda token, now_ms: unsecured.check_token(token, rules, now_ms)
+    keys, signed_rules = keys_of(found.service), found.rules
+    return lambda token, now_ms: keys.check(token, signed_rules, now_ms)

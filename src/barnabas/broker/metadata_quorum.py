@@ -18,6 +18,7 @@ from barnabas.broker.own_connections import NOT_PROTECTED, OwnConnections
 from barnabas.broker.raft_transport import RaftTransport
 from barnabas.broker.surroundings import Surroundings
 from barnabas.config.server_config import ServerConfig
+from barnabas.metadata.errors import ReplayError
 from barnabas.metadata.image import EMPTY_IMAGE, MetadataImage, Provenance
 from barnabas.metadata.loader import MetadataBatch, MetadataLoader
 from barnabas.metadata.snapshot import to_records
@@ -28,7 +29,7 @@ from barnabas.raft.ready import NotLeaderError, RaftConfig
 from barnabas.raft.stored_log import StoredLog
 from barnabas.raft.voters import Endpoint, Node, ReplicaKey, Voter, VoterHistory, VoterSet
 from barnabas.replicated.decision import Records
-from barnabas.slices import Queue, in_slices
+from barnabas.slices import in_slices
 from barnabas.steps import Slices
 from barnabas.storage.errors import StorageError
 from barnabas.storage.files import File
@@ -43,7 +44,6 @@ SNAPSHOT_CHECK_S = 60
 LOOK_AGAIN_S = 0.02
 RESIGN_S = 2.0
 STOP_MS = 5000
-MAX_GATHERED = 1000  # limit on replicated batches that are applied as one image
 
 
 class MetadataQuorum:
@@ -101,8 +101,6 @@ class MetadataQuorum:
         )
         self._loader = MetadataLoader()
         self._gathered: list[MetadataBatch] = []
-        self._loading = Queue()
-        self._problem: Exception | None = None
         self._is_stopping = False
         self._news = asyncio.Event()  # the image or the leader has changed
         self._snapshotting: asyncio.Task[None] | None = None
@@ -208,12 +206,11 @@ class MetadataQuorum:
     # --- callbacks of raft
 
     async def load_snapshot(self, snapshot: Snapshot) -> None:
-        self._loading.finish()
         self._gathered.clear()
         end_offset, epoch = snapshot.snapshot_id
         provenance = Provenance(end_offset - 1, epoch, snapshot.last_contained_log_timestamp)
         published = await in_slices(self._loader.load_snapshot_in_slices(snapshot.records(), provenance))
-        self.controller.loop.advance(published.image, end_offset - 1)
+        await self.controller.loop.advance(published.image, end_offset - 1).wait()
 
     def committed(self, batch: CommittedBatch) -> None:
         loop = self.controller.loop
@@ -222,13 +219,21 @@ class MetadataQuorum:
             self._snapshot_if_due()
             return
         self._gathered.append(MetadataBatch(*batch))
-        if len(self._gathered) >= MAX_GATHERED:
-            self._load_now()
-        elif len(self._gathered) == 1:
-            asyncio.get_running_loop().call_soon(self._load)
+
+    async def follow(self) -> None:
+        """Apply all collected batches as one image."""
+        batches, self._gathered = self._gathered, []
+        if batches:
+            records = [record for batch in batches for record in batch.records]
+            try:
+                loaded = await in_slices(self._loader.load_in_slices(batches))
+            except ReplayError as error:
+                raise ReplayError(f"the metadata log cannot be replayed: {error}") from error
+            for published in loaded:
+                await self.controller.loop.advance(published.image, published.image.offset, records).wait()
+            self._snapshot_if_due()
 
     def leadership_gained(self, epoch: int, end_offset: int) -> None:
-        self._load_now()
         _log.info("leading the metadata quorum in epoch %d from offset %d", epoch, end_offset)
         self.controller.loop.gained(epoch, end_offset)
         try:
@@ -238,38 +243,13 @@ class MetadataQuorum:
         self._news.set()
 
     def leadership_lost(self, epoch: int) -> None:
-        self._loading.finish()
+        was_gained = self.controller.loop.is_leader
         self.controller.loop.lost()
-        self._loader = MetadataLoader(self.image)
+        if was_gained:  # otherwise the loader has everything, and may be at work
+            self._loader = MetadataLoader(self.image)
 
     def leader_changed(self, leader_id: int | None, epoch: int) -> None:
         self._news.set()
-
-    def _load(self) -> None:
-        """Apply all collected batches as one image: small ones at once, and the rest in turns."""
-        self._loading.add(self._apply_gathered())
-
-    def _load_now(self) -> None:
-        """Apply all collected batches without a pause. Raises what is wrong with them."""
-        self._load()
-        self._loading.finish()
-        if self._problem is not None:
-            raise self._problem
-
-    def _apply_gathered(self) -> Slices[None]:
-        batches, self._gathered = self._gathered, []
-        if not batches or self._problem is not None:
-            return
-        records = [record for batch in batches for record in batch.records]
-        try:
-            for published in (yield from self._loader.load_in_slices(batches)):
-                self.controller.loop.advance(published.image, published.image.offset, records)
-        except Exception as error:
-            self._problem = error
-            _log.critical("the metadata log cannot be replayed", exc_info=error)
-            self._on_failure(error)
-            return
-        self._snapshot_if_due()
 
     # --- snapshots
 

@@ -58,6 +58,7 @@ from barnabas.replicas.partition import Partition
 from barnabas.replicas.replicas import Replicas
 from barnabas.security.authorizer import AuthorizerSettings, parse_super_users
 from barnabas.security.delegation_token import SECRET_KEY
+from barnabas.slices import in_slices
 from barnabas.steps import Slices
 from barnabas.storage.errors import StorageError
 from barnabas.storage.files import create_directories, create_directory
@@ -471,7 +472,7 @@ class Node(NodeServices):
         if metadata_dir not in dirs:
             dirs.append(metadata_dir)
         found = check_owner(dirs, self.config.node_id)  # before anything is changed, even a lock
-        if not found.formatted and self._knows_other_controllers:
+        if not found.formatted and self.config.knows_other_controllers:
             ids = tuple(voter.id for voter in self.config.controller_quorum_voters)
             raise NodeError(why_not_formatted(self.config.node_id, ids))
         for log_dir in dirs:
@@ -610,14 +611,6 @@ class Node(NodeServices):
                 raise NodeError(f"the cluster of {metadata_dir} could get two controllers: {why}")
 
     @property
-    def _knows_other_controllers(self) -> bool:
-        """Whether the settings name controllers other than this node."""
-        config = self.config
-        if config.controller_quorum_voters:
-            return {voter.id for voter in config.controller_quorum_voters} != {config.node_id}
-        return not config.is_controller or len(config.controller_quorum_bootstrap_servers) > 1
-
-    @property
     def _knows_other_servers(self) -> bool:
         """Whether controller.quorum.bootstrap.servers has an address that is not one of this node."""
         bound = {self.addresses[name] for name in self.config.controller_listener_names if name in self.addresses}
@@ -696,7 +689,7 @@ class Node(NodeServices):
             await import_coordinators()
         # This process holds the locks of the directories, so no earlier process of this broker is running.
         self.controller.heartbeats.forget(self.config.node_id)
-        previous_epoch = self.replicas.start(self.image, self._scanned)
+        previous_epoch = await in_slices(self.replicas.start_in_slices(self.image, self._scanned))
         self._scanned.clear()
         self._check_log_dirs()  # before the controller is told of this broker
         self._lifecycle = BrokerLifecycle(

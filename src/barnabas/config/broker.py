@@ -929,6 +929,10 @@ barnabas.request.stall.ms long 10000 low >=1
     Time after which a connection without progress in its request is closed while memory is short.
 barnabas.response.memory.max.bytes long 536870912 low
     Memory for unread responses, above which the connection with most of it is closed; 0 or less disables it.
+barnabas.decompressed.batch.max.bytes long 134217728 low >=1048576
+    Maximum size of the records of a compressed batch that has to be decompressed; larger batches are refused.
+barnabas.decompressed.batches.max.count int 2 low >=1
+    Maximum number of large batches that are decompressed in memory at the same time; others wait.
 barnabas.transactional.ids.max.count int 1000000 low >=0
     Maximum number of transactional ids that a broker coordinates; new ones wait beyond it.
 barnabas.transactions.max.open int 100000 low >=0

@@ -7,12 +7,14 @@ in `broker`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from barnabas.config import topic
+from barnabas.config import broker, server, topic
 from barnabas.config.definitions import ConfigError
 from barnabas.config.hash_order import hash_order
+from barnabas.config.resolve import Layers, broker_texts
 from barnabas.config.server_config import ServerConfig
+from barnabas.config.unsupported import unsupported
 from barnabas.wire.errors import ErrorCode
 
 _THREADS = (
@@ -26,6 +28,37 @@ _THREADS = (
     "remote.log.manager.follower.thread.pool.size",
 )
 _RETENTIONS_MS = {"log.retention.ms": 1, "log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}
+
+
+def load_dynamic(layers: Layers) -> ServerConfig:
+    """Return the configuration of these layers. Raises `ConfigError` if they are inconsistent."""
+    texts = broker_texts(layers)
+    for kind in ("consumer", "share", "streams"):
+        _cut_off(texts, kind)
+    return server.load(texts)
+
+
+def _cut_off(texts: dict[str, str], kind: str) -> None:
+    """Clamp the assignment interval: the file may have narrower bounds than when the interval was set."""
+    name, low, high = (f"group.{kind}.{bound}assignment.interval.ms" for bound in ("", "min.", "max."))
+    if name in texts:
+        value, least, most = (
+            broker.definitions()[each].parse(texts.get(each, broker.definitions()[each].default))
+            for each in (name, low, high)
+        )
+        assert isinstance(value, int) and isinstance(least, int) and isinstance(most, int)
+        texts[name] = str(max(least, min(value, most)))
+
+
+def refusals(static: ServerConfig, new: ServerConfig) -> Iterator[str]:
+    """Yield why a node cannot run with dynamic settings: they protect something in a way that the file's do not.
+
+    Listeners are opened and closed only when the node starts, so a change of them would have no effect.
+    """
+    before = {str(error) for error in unsupported(static)}
+    yield from (text for text in map(str, unsupported(new)) if text not in before)
+    if new.listeners != static.listeners:
+        yield ("listeners cannot be changed while the node runs: change it in server.properties and restart the node")
 
 
 def check(old: ServerConfig, new: ServerConfig) -> None:

@@ -93,6 +93,13 @@ class ServerConfig(NamedTuple):
         return BROKER in self.process_roles
 
     @property
+    def knows_other_controllers(self) -> bool:
+        """Whether the settings name controllers other than this node."""
+        if self.controller_quorum_voters:
+            return {voter.id for voter in self.controller_quorum_voters} != {self.node_id}
+        return not self.is_controller or len(self.controller_quorum_bootstrap_servers) > 1
+
+    @property
     def is_controller(self) -> bool:
         return CONTROLLER in self.process_roles
 

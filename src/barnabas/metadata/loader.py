@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from barnabas.metadata.errors import ReplayError
 from barnabas.metadata.image import EMPTY_IMAGE, Draft, MetadataImage, Provenance, Touched
 from barnabas.metadata.replay import apply
-from barnabas.steps import ROWS_PER_STEP, Slices, at_once
+from barnabas.steps import Slices, at_once, stepwise
 from barnabas.wire.message import Message
 from barnabas.wire.records.metadata import (
     AbortTransactionRecord,
@@ -109,16 +109,16 @@ class MetadataLoader:
             raise ReplayError(
                 f"a batch at offset {batch.base_offset} comes after offset {self._position.last_contained_offset}"
             )
-        for index, record in enumerate(batch.records):
-            if index % ROWS_PER_STEP == ROWS_PER_STEP - 1:
-                yield
-            try:
-                if type(record) in _TRANSACTION_RECORDS:
-                    yield from self._load_transaction_record(record, batch, index, published)
-                else:
-                    apply(self._draft, record)
-            except Exception as error:
-                raise ReplayError(f"offset {batch.base_offset + index}: {_show(record)}: {error}") from error
+        for some in stepwise(enumerate(batch.records)):
+            for index, record in some:
+                try:
+                    if type(record) in _TRANSACTION_RECORDS:
+                        yield from self._load_transaction_record(record, batch, index, published)
+                    else:
+                        apply(self._draft, record)
+                except Exception as error:
+                    raise ReplayError(f"offset {batch.base_offset + index}: {_show(record)}: {error}") from error
+            yield
         self._position = Provenance(batch.last_offset, batch.epoch, batch.append_timestamp_ms)
         self._pending = True
 

@@ -90,6 +90,13 @@ class Listener(Protocol):
         ...
 
     def committed(self, batch: CommittedBatch) -> None: ...
+    async def follow(self) -> None:
+        """Do what takes longer with the batches that were passed to `committed`. May yield to the loop at any time.
+
+        Meanwhile nothing is passed, and leadership is not gained; it may be lost.
+        """
+        ...
+
     def leadership_gained(self, epoch: int, end_offset: int) -> None:
         """This node leads, and everything before `end_offset` was passed to `committed`."""
         ...
@@ -623,10 +630,12 @@ class RaftDriver:
             kept = self._kept.get(subscription.next_offset)
             if kept is not None and kept.last_offset < self._high_watermark:
                 self._hand(subscription, kept)
+                await subscription.listener.follow()
             else:
                 for decoding in self._read(subscription.next_offset):
                     self._hand(subscription, await in_slices(decoding))
                     await others_first()
+                await subscription.listener.follow()
             await others_first()
 
     async def _load_snapshot(self, subscription: _Subscription) -> None:

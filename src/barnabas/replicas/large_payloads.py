@@ -1,28 +1,29 @@
 """Decompression of large batches: in threads, and a few at a time, because of their memory.
 
-Its one rule: at most `MAX_OPEN` payloads that may be large are decompressed in memory; others wait for their turn.
+Its one rule: only so many payloads that may be large are decompressed in memory at a time; others wait for their turn.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from barnabas.batches import AppendRules, BatchError, BatchHeader, decode_payload, must_open
 from barnabas.batches.compression import most_decompressed_bytes
 from barnabas.batches.format import HEADER_SIZE, Buffer
 
 SMALL_BYTES = 1 << 18  # a payload that cannot be larger is decompressed where it is needed
-MAX_OPEN = 2
 
 
 class LargePayloads:
-    """The payloads of one node that are decompressed now."""
+    """The payloads of one node that are decompressed now. `limit` returns how many there may be."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: Callable[[], int] = lambda: 2) -> None:
+        self.limit = limit
         self.opened = 0  # in all
         self.waiting = 0  # for room, now
         self.open = 0  # now
-        self._room = asyncio.Semaphore(MAX_OPEN)
+        self._room: asyncio.Semaphore | None = None  # from the first one on
 
     def ticket(self, batch: Buffer, header: BatchHeader, rules: AppendRules, now_ms: int) -> Ticket | None:
         """Return a ticket if the batch has to be decompressed for these rules and may be large."""
@@ -38,6 +39,8 @@ class LargePayloads:
 
     async def enter(self) -> None:
         """Wait for room to hold one more payload."""
+        if self._room is None:
+            self._room = asyncio.Semaphore(self.limit())
         self.waiting += 1
         try:
             await self._room.acquire()
@@ -47,6 +50,7 @@ class LargePayloads:
         self.open += 1
 
     def leave(self) -> None:
+        assert self._room is not None
         self.open -= 1
         self._room.release()
 

@@ -7,6 +7,7 @@ from collections.abc import Container
 from pathlib import Path
 
 from barnabas.replicas.partition import Partition
+from barnabas.steps import Slices, stepwise
 from barnabas.storage import (
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
@@ -67,8 +68,11 @@ class LogDirCheckpoints:
                 *(name, log_end_offset, recovery_point),
             )
 
-    def keep_only(self, names: Container[TopicPartition]) -> None:
+    def keep_only(self, names: Container[TopicPartition]) -> Slices[None]:
         """Drop entries of partitions that are not in the log dir, so that a new log does not inherit them."""
         for offsets in (self.recovery_points, self.log_start_offsets, self.high_watermarks):
-            for name in [name for name in offsets if name not in names]:
-                del offsets[name]
+            for some in stepwise(list(offsets)):
+                for name in some:
+                    if name not in names:
+                        del offsets[name]
+                yield

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
@@ -39,8 +39,9 @@ from barnabas.replicas.throttle import Throttle
 from barnabas.replicas.topic_settings import TopicSettings, topic_settings
 from barnabas.replicas.traffic import Traffic
 from barnabas.replicas.unopened_logs import UnopenedLogs, shorter
+from barnabas.replicas.unwritten_epochs import UnwrittenEpochs
 from barnabas.slices import in_slices
-from barnabas.steps import ROWS_PER_STEP, Slices, at_once
+from barnabas.steps import ROWS_PER_STEP, Slices, at_once, in_order, stepwise
 from barnabas.storage import (
     Log,
     StorageError,
@@ -105,7 +106,7 @@ class Replicas:
         self._now_ms = now_ms
         self._random = random
         self._jitter = Random(random.random())  # a fast generator is enough here
-        self.payloads = LargePayloads()
+        self.payloads = LargePayloads(lambda: self._number("barnabas.decompressed.batches.max.count", 2))
         self.traffic = Traffic()
         self.isr_shrinks = self.isr_expands = 0  # of partitions that this broker leads
         # Arguments of every partition, bound once because there may be very many.
@@ -117,7 +118,7 @@ class Replicas:
             "failed": self._failed,
             "payloads": self.payloads,
             "rolled": self._flush_soon,
-            "began_leading": self._write_epochs_soon,
+            "began_leading": UnwrittenEpochs(self._spawn, self._failed).write_soon,
             "now_ms": now_ms,
             "replication": Replication(self._broker, broker_epoch, propose, self._max_lag_ms),
         }
@@ -138,7 +139,6 @@ class Replicas:
         self._opening: dict[TopicPartition, asyncio.Task[None]] = {}
         self._openers: ThreadPoolExecutor | None = None
         self._left: set[Log] = set()
-        self._unwritten_epochs: dict[Partition, None] = {}
         self._is_started = False
         self.deleted: list[tuple[int, Path]] = []
         self.moves = Moves(self, lambda: self._rate("replica.alter.log.dirs.io.max.bytes.per.second"))
@@ -190,11 +190,19 @@ class Replicas:
     # --- following the image
 
     def start(self, image: MetadataImage, scanned: Mapping[str, ScannedDir | StorageError] | None = None) -> int:
+        """Do the same as `start_in_slices`, without a pause."""
+        return at_once(self.start_in_slices(image, scanned))
+
+    def start_in_slices(
+        self, image: MetadataImage, scanned: Mapping[str, ScannedDir | StorageError] | None = None
+    ) -> Slices[int]:
         """Add the replicas that the image assigns to this broker, and the logs found in the log dirs.
 
         `scanned` has the results of `scan_log_dir` by path; without it, the log dirs are scanned here. Returns the broker
-        epoch of the last clean shutdown, or -1 if the last shutdown was unclean.
+        epoch of the last clean shutdown, or -1 if the last shutdown was unclean. Images that are published meanwhile are
+        followed at the end.
         """
+        self._image = image
         epochs: list[int | None] = []
         for path in self._directories.paths:
             if self._directories.is_online(path):
@@ -203,22 +211,28 @@ class Replicas:
                     if isinstance(found, StorageError):
                         raise found
                     epochs.append(found.clean_shutdown_epoch)
-                    self._look_at(path, found, image)
+                    yield from self._look_at(path, found, image)
                 except StorageError as error:
                     epochs.append(None)
                     self._directories.fail(path, error)
-        self._settle_futures(image)
-        self._drop_lost(image)
-        self._image = image
+        yield from self._settle_futures(image)
+        yield from self._drop_lost(image)
+        for topic_id in (yield from in_order(image.topics.by_id)):
+            yield from self._topic_changed(None, image.topics.by_id[topic_id])
+        while self._image is not image:
+            before, image = image, self._image
+            yield from self._follow(before, image, ())
         self._is_started = True
-        for _, topic in sorted(image.topics.by_id.items()):
-            at_once(self._topic_changed(None, topic))
         return min((-1 if epoch is None else epoch for epoch in epochs), default=-1)
 
     def image_changed(self, old: MetadataImage, new: MetadataImage, records: Sequence[Any]) -> Slices[None]:
         """Follow a new image. Subscribed to the metadata loop."""
         self._image = new
-        if not self._is_started or (new.topics is old.topics and new.configs is old.configs):
+        if self._is_started:
+            yield from self._follow(old, new, records)
+
+    def _follow(self, old: MetadataImage, new: MetadataImage, records: Sequence[Any]) -> Slices[None]:
+        if new.topics is old.topics and new.configs is old.configs:
             return
         changed = list(differences(old.topics.by_id, new.topics.by_id, touched_topics(records)))
         # Deletions first: the same commit may create a topic of the same name. By id, so that the order is always the same.
@@ -366,12 +380,14 @@ class Replicas:
 
     # --- opening and creating logs
 
-    def _look_at(self, path: str, found: ScannedDir, image: MetadataImage) -> None:
+    def _look_at(self, path: str, found: ScannedDir, image: MetadataImage) -> Slices[None]:
         if found.was_clean and found.clean_shutdown_epoch is None:
             what = "%s has no broker epoch: the shutdown counts as clean for logs, but not for the controller"
             _log.warning(what, Path(path) / CLEAN_SHUTDOWN_FILE)
         self._checkpoints[path] = LogDirCheckpoints(Path(path), found)
-        for directory, topic_id in found.partitions:
+        for number, (directory, topic_id) in enumerate(found.partitions, 1):
+            if number % ROWS_PER_STEP == 0:
+                yield
             name = directory.partition
             if directory.state is DirectoryState.DELETED:
                 self.deleted.append((0, directory.path))
@@ -387,15 +403,20 @@ class Replicas:
                 self._choose_one(directory, Path(self._found[name]) / directory_name(name), image)
         delete_clean_shutdown(Path(path))
 
-    def _drop_lost(self, image: MetadataImage) -> None:
+    def _drop_lost(self, image: MetadataImage) -> Slices[None]:
         """Drop the checkpoints of partitions that are in no log dir, with a warning if they had records."""
         for path, checkpoints in self._checkpoints.items():
-            here = {name for name, log_dir in self._found.items() if log_dir == path}
+            here: set[TopicPartition] = set()
+            for some in stepwise(self._found.items()):
+                here.update(name for name, log_dir in some if log_dir == path)
+                yield
             here |= {name for name, (log_dir, _) in self._futures.items() if log_dir == path}
-            for name in checkpoints.recovery_points:
-                if name not in self._found and name not in here and self._is_ours(name, None, image):
-                    checkpoints.warn_of_loss(name, 0)
-            checkpoints.keep_only(here)
+            for some_names in stepwise(checkpoints.recovery_points):
+                for name in some_names:
+                    if name not in self._found and name not in here and self._is_ours(name, None, image):
+                        checkpoints.warn_of_loss(name, 0)
+                yield
+            yield from checkpoints.keep_only(here)
 
     def _choose_one(self, found: PartitionDirectory, other: Path, image: MetadataImage) -> None:
         """Keep one of two directories of a partition, left by a crash between the two renames that end a move.
@@ -418,10 +439,11 @@ class Replicas:
         self._rename_aside(gone, name, DirectoryState.DELETED if is_same else DirectoryState.STRAY)
         self._checkpoints[str(gone.parent)].forget(name)
 
-    def _settle_futures(self, image: MetadataImage) -> None:
+    def _settle_futures(self, image: MetadataImage) -> Slices[None]:
         """Decide about the future logs found at startup. Those of moves to resume stay in `_futures`."""
         is_complete = all(map(self._directories.is_online, self._directories.paths))
         for name, (path, directory) in list(self._futures.items()):
+            yield
             current = self._found.get(name)
             try:
                 if current == path:
@@ -517,9 +539,7 @@ class Replicas:
                 self._set_aside(Path(partition.log_dir), partition.name, log)
 
     def _max_openers(self) -> int:
-        config = self._config()
-        per_dir = 2 if config is None else config.get_int("num.recovery.threads.per.data.dir")
-        return per_dir * max(1, len(self._directories.paths))
+        return self._number("num.recovery.threads.per.data.dir", 2) * max(1, len(self._directories.paths))
 
     async def _stop_opening(self) -> None:
         """Wait for the logs that threads are opening."""
@@ -690,8 +710,11 @@ class Replicas:
         return None if self._image is None else self._image.brokers.get(broker_id)
 
     def _max_lag_ms(self) -> int:
+        return self._number("replica.lag.time.max.ms", DEFAULT_MAX_LAG_MS)
+
+    def _number(self, name: str, default: int) -> int:
         config = self._config()
-        return DEFAULT_MAX_LAG_MS if config is None else config.get_int("replica.lag.time.max.ms")
+        return default if config is None else config.get_int(name)
 
     async def truncate(self, partition: Partition, change: Callable[[Log], object]) -> None:
         """Shorten the log of a follower in a thread. Meanwhile whoever needs the log waits, as while it is opened."""
@@ -731,34 +754,11 @@ class Replicas:
         if not partition.is_offline:
             partition.flushed()
 
-    def _write_epochs_soon(self, partition: Partition) -> None:
-        """Write the epochs of a log that this broker starts to lead, in a thread."""
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:  # nobody would have to wait
-            partition.log.write_epochs()
-            return
-        self._unwritten_epochs[partition] = None
-        if len(self._unwritten_epochs) == 1:
-            task = loop.create_task(self._write_epochs())
-            self._tasks.add(task)
-            task.add_done_callback(self._flushed)
-
-    async def _write_epochs(self) -> None:
-        while self._unwritten_epochs:
-            # Removed first: an epoch that begins while the file is written is written again.
-            partition, _ = self._unwritten_epochs.popitem()
-            opened = partition.opened_log
-            if opened is None or partition.is_offline:
-                continue
-            try:
-                await asyncio.to_thread(opened.write_epochs)
-            except StorageError as error:
-                if opened is partition.opened_log and not partition.is_offline:  # false if it was moved or deleted
-                    self._failed(partition, error)
-
     def _flush_soon(self, partition: Partition, up_to_offset: int) -> None:
-        task = asyncio.get_running_loop().create_task(self.flush(partition, up_to_offset))
+        self._spawn(self.flush(partition, up_to_offset))
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._flushed)
 
@@ -825,7 +825,8 @@ class Replicas:
         await self.write_checkpoints()
         for path, checkpoints in self._checkpoints.items():
             unseen = not checkpoints.was_clean and (
-                any(each.log_dir == path and each.opened_log is None for each in unrecovered)
+                not self._is_started
+                or any(each.log_dir == path and each.opened_log is None for each in unrecovered)
                 or any(move.log_dir == path and move.log is None for move in self.moves)
             )
             if self._directories.is_online(path) and not unseen:

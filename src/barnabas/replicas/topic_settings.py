@@ -50,8 +50,11 @@ def topic_settings(values: Mapping[str, Value], broker: ServerConfig | None = No
     )
     log = log_config({}, values)
     if broker is not None:
+        max_decompressed_bytes = broker.get_int("barnabas.decompressed.batch.max.bytes")
+        rules = replace(rules, max_decompressed_bytes=max_decompressed_bytes)
         log = replace(
             log,
+            max_decompressed_bytes=max_decompressed_bytes,
             producer_id_expiration_ms=broker.get_int("producer.id.expiration.ms"),
             max_producer_ids=broker.get_int("barnabas.producer.ids.max.per.partition"),
             transaction_partition_verification_enable=broker.get_bool("transaction.partition.verification.enable"),

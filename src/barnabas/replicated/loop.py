@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
 
 from barnabas.replicated.decision import Producer, Records, Result
-from barnabas.slices import Queue
+from barnabas.slices import Queue, Work
 from barnabas.steps import Slices, at_once, result_of
 from barnabas.wire import ErrorCode, KafkaError
 
@@ -267,15 +267,19 @@ class Loop(Generic[Image]):
         while self._pending and self._pending[0].last_offset <= self._committed_offset:
             self._begin_publishing(*self._pending.popleft())
 
-    def advance(self, image: Image, last_offset: int, records: Sequence[Any] = ()) -> None:
-        """Publish state that this node did not append itself, read from the log or a snapshot up to `last_offset`."""
-        self._committed_offset = last_offset
-        self._begin_publishing(last_offset, image, records)
+    def advance(self, image: Image, last_offset: int, records: Sequence[Any] = ()) -> Work[None]:
+        """Publish state that this node did not append itself, read from the log or a snapshot up to `last_offset`.
 
-    def _begin_publishing(self, last_offset: int, image: Image, records: Sequence[Any]) -> None:
+        The work is done when all subscribers have followed.
+        """
+        self._committed_offset = last_offset
+        return self._begin_publishing(last_offset, image, records)
+
+    def _begin_publishing(self, last_offset: int, image: Image, records: Sequence[Any]) -> Work[None]:
         work = self._publishing.add(self._publish(last_offset, image, records))
         if work.is_done:
             _ = work.result  # raises what a subscriber raised
+        return work
 
     def _publish(self, last_offset: int, image: Image, records: Sequence[Any]) -> Slices[None]:
         """Publish an image. Its writers get their response after all subscribers have followed it."""

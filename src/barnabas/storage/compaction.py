@@ -452,7 +452,8 @@ def _payload(segment: Segment, batch: WholeBatch) -> bytes:
     """Check the checksum of a batch and return its payload, because a rewritten batch gets a new, valid checksum."""
     try:
         check_crc(batch.header, batch.data, batch.start)
-        return decode_payload(batch.data, batch.start, batch.header)
+        limit = segment.config.max_decompressed_bytes
+        return decode_payload(batch.data, batch.start, batch.header, max_decompressed_bytes=limit)
     except BatchError as error:
         raise CorruptLogError(segment.log.path, batch.position, str(error)) from error
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from barnabas.batches.compression import DEFAULT_MAX_DECOMPRESSED_BYTES
 from barnabas.batches.format import MAX_INT64
 from barnabas.config import topic
 from barnabas.config.definitions import Value
@@ -44,6 +45,7 @@ class LogConfig:
     producer_id_expiration_ms: int = 24 * 60 * 60 * 1000
     transaction_partition_verification_enable: bool = True
     max_producer_ids: int = 100_000
+    max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED_BYTES
 
 
 def log_config(

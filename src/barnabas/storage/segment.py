@@ -595,7 +595,10 @@ class Segment:
 
     def _records(self, position: int, header: BatchHeader) -> Iterator[Record]:
         try:
-            yield from walk_records(self.log.read(header.size_in_bytes, position), 0, header)
+            limit = self.config.max_decompressed_bytes
+            yield from walk_records(
+                self.log.read(header.size_in_bytes, position), 0, header, max_decompressed_bytes=limit
+            )
         except BatchError as error:
             raise CorruptLogError(self.log.path, position, str(error)) from error
 

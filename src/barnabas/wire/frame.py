@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Generator
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 
 from barnabas.wire.api import Api
 from barnabas.wire.codec import sliced_writer, writer
@@ -24,6 +25,7 @@ FIRST_ROOM = 1 << 16
 MAX_PIECES = 512  # of a response; more are joined, so many at a time
 LARGE_PIECE_BYTES = 1 << 12
 GROWTH = 4
+MAPPED_BYTES = 1 << 23
 SCRATCH_BYTES = 1 << 18
 
 Frame = bytes | memoryview
@@ -38,7 +40,8 @@ class FrameBuffer:
     bytes are not copied again, and it is returned as a view. `scratch` receives everything else, and may be shared by
     buffers in the same thread; it is not needed if only `feed` is used. An announced size is trusted up to what
     `first_room` returns when it is read. Beyond it, memory follows the bytes that arrive: a buffer that is full grows to
-    `GROWTH` times its size, and is copied.
+    `GROWTH` times its size. It is copied then, unless it is mapped: a buffer of `MAPPED_BYTES` or more is memory of its own
+    from the system, because to clear and to copy 100 MB would take a tenth of a second.
     """
 
     __slots__ = ("_data", "_filled", "_first_room", "_large", "_large_size", "_position", "_scratch", "max_size")
@@ -156,19 +159,38 @@ class FrameBuffer:
     def _begin_large(self, size: int, start: int) -> None:
         self._large_size = size
         self._filled = len(self._data) - start
-        self._large = memoryview(bytearray(min(size, max(self._first_room(), GROWTH * self._filled))))
+        self._large = memoryview(_allocated(min(size, max(self._first_room(), GROWTH * self._filled))))
         self._large[: self._filled] = self._data[start:]
         self._data, self._position = b"", 0
 
     def _large_room(self, large: memoryview) -> memoryview:
         if self._filled == len(large):
-            larger = memoryview(bytearray(self._grown_bytes()))
-            larger[: self._filled] = large
-            self._large = large = larger
+            self._large = large = _grown(large, self._grown_bytes())
         return large[self._filled :]
 
     def _grown_bytes(self) -> int:
         return min(self._large_size, GROWTH * self._filled)
+
+
+def _allocated(size: int) -> bytearray | mmap:
+    return bytearray(size) if size < MAPPED_BYTES else mmap(-1, size, flags=MAP_PRIVATE | MAP_ANONYMOUS)
+
+
+def _grown(buffer: memoryview, size: int) -> memoryview:
+    """Return a larger buffer with the bytes of a full one, which is given up."""
+    owner = buffer.obj
+    filled = len(buffer)
+    buffer.release()
+    if isinstance(owner, mmap):
+        try:
+            owner.resize(size)  # moves its pages
+            return memoryview(owner)
+        except (BufferError, SystemError):  # somebody has a view of it, or the system cannot resize
+            pass
+    larger = memoryview(_allocated(size))
+    with memoryview(owner) as view:
+        larger[:filled] = view[:filled]
+    return larger
 
 
 def encode_response(api: Api, version: int, correlation_id: int, response: Message | bytes) -> list[bytes]:

@@ -160,7 +160,7 @@ def test_a_file_is_checked_together_with_its_log_dirs(data: Path, tmp_path: Path
     file = settings_of(tmp_path / "server.properties", data)
     skip = (*SKIP, "--skip", "log-dirs")  # the directory of a test is under /tmp
     done = invoke("doctor", file, *skip, code=0)
-    assert done.stderr == "nothing found, 28 checks made\n"
+    assert done.stderr == "nothing found, 30 checks made\n"
     (data / "orders-0/00000000000000000000.log").write_bytes(b"")
     done = invoke("doctor", file, *skip, code=2)
     assert "[log-ends]" in done.stdout
@@ -186,7 +186,7 @@ def test_several_things_are_checked_at_once(broker: Broker, data: Path) -> None:
     rows = doctor(broker, data, *SKIP, "-o", "jsonl", code=0).stdout.splitlines()
     assert any("the cluster has no gone-0" in row for row in rows)
     done = doctor(broker, data, *SKIP, code=0)
-    assert done.stderr == "1 warning; 30 checks made\n"
+    assert done.stderr == "1 warning; 31 checks made\n"
 
 
 def test_findings_are_shown_before_a_cluster_that_cannot_be_reached(data: Path) -> None:
@@ -218,7 +218,7 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 def test_the_checks_are_listed() -> None:
     rows = invoke("doctor", "--list", "-o", "json", code=0).json
     names = [row["check"] for row in rows]
-    assert len(set(names)) == len(names) == 48
+    assert len(set(names)) == len(names) == 50
     assert {row["of"] for row in rows} == {"settings", "log dirs", "cluster"}
 
 

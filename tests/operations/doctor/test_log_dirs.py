@@ -17,7 +17,9 @@ from barnabas.operations.doctor.findings import Finding, Severity, findings
 from barnabas.operations.doctor.log_dirs import CHECKS, LogDirs
 from barnabas.raft.formatting import Formatting, bootstrap_records, effective_features, write_format
 from barnabas.storage.log_dirs import DirectoryLock
+from barnabas.wire.message import Message
 from barnabas.wire.primitives import Uuid
+from barnabas.wire.records.metadata import ConfigRecord
 from tests.broker.damages import CASES, DAMAGES, FIRST, METADATA, SPECIAL, Outcome, fill
 from tests.storage.golden import extract_node
 
@@ -122,6 +124,9 @@ def test_a_missing_directory_is_a_note_and_a_file_is_an_error(tmp_path: Path) ->
     (tmp_path / "file").touch()
     (error,) = found_in(tmp_path / "file")
     assert (error.severity, error.message) == (Severity.ERROR, "it is not a directory")
+    (error,) = found_in(tmp_path / "file" / "below")
+    assert (error.severity, error.check) == (Severity.ERROR, "directories")
+    assert "is not a directory" in error.message
 
 
 @pytest.mark.skipif(not os.geteuid(), reason="root may write everywhere")
@@ -143,6 +148,22 @@ def test_files_of_another_user_are_a_warning(data: Path) -> None:
 def test_an_empty_directory_is_not_formatted(tmp_path: Path) -> None:
     (one,) = found_in(tmp_path)
     assert (one.severity, one.check) == (Severity.NOTE, "formatted")
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_an_empty_directory_of_one_of_several_controllers_is_an_error(tmp_path: Path, exists: bool) -> None:
+    if exists:
+        (tmp_path / "d").mkdir()
+    voters = "1@127.0.0.1:9093,2@127.0.0.1:9094"
+    config = {
+        "log.dirs": str(tmp_path / "d"),
+        "listeners": "PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:9093",
+        "controller.quorum.voters": voters,
+    }
+    (one,) = found_in(tmp_path / "d", config=config)
+    assert (one.severity, one.check) == (Severity.ERROR, "formatted")
+    assert "barnabas serve would refuse it: the log dirs of node 1 are not formatted" in one.message
+    assert "kafka-storage format" in one.remedy
 
 
 def test_directories_of_different_nodes_are_an_error(data: Path, tmp_path: Path) -> None:
@@ -258,19 +279,43 @@ def test_an_authorizer_that_locks_out_the_node_is_an_error(data: Path) -> None:
     assert found_in(data, config={**config, "super.users": "User:ANONYMOUS"}) == []
 
 
+def formatted_with(data: Path, records: list[Message]) -> None:
+    """Make a directory whose metadata has these records."""
+    write_format(Formatting("AAAAAAAAAAEAAAAAAAAAQQ", 1, data, {data: Uuid(b"\1" * 16)}, records, None), lambda: 0)
+    metadata = data / METADATA
+    metadata.mkdir(exist_ok=True)
+    shutil.copy(data / "bootstrap.checkpoint", metadata / f"{FIRST[:-1]}1-0000000001.checkpoint")
+
+
 def test_metadata_of_a_newer_release_is_an_error(tmp_path: Path) -> None:
     features = {**effective_features(), "metadata.version": LATEST_VERSION.value + 70}
-    other = tmp_path / "other"
-    formatting = Formatting(
-        "AAAAAAAAAAEAAAAAAAAAQQ", 1, other, {other: Uuid(b"\1" * 16)}, bootstrap_records(features), None
-    )
-    write_format(formatting, lambda: 0)
-    metadata = other / METADATA
-    metadata.mkdir(exist_ok=True)
-    shutil.copy(other / "bootstrap.checkpoint", metadata / f"{FIRST[:-1]}1-0000000001.checkpoint")
-    found = [each for each in found_in(other) if each.check == "metadata-log"]
+    formatted_with(tmp_path / "other", bootstrap_records(features))
+    found = [each for each in found_in(tmp_path / "other") if each.check == "metadata-log"]
     assert [each.severity for each in found] == [Severity.ERROR]
     assert "metadata.version" in found[0].message
+
+
+@pytest.mark.parametrize(
+    ("settings", "severity", "message"),
+    [
+        ({"num.io.threads": "9"}, None, ""),
+        (
+            {"listeners": "PLAINTEXT://127.0.0.1:7,CONTROLLER://127.0.0.1:0"},
+            Severity.ERROR,
+            "listeners cannot be changed",
+        ),
+        ({"log.retention.ms": "0"}, Severity.WARNING, "a start ignores the dynamic settings of this node"),
+    ],
+)
+def test_dynamic_settings_that_a_start_refuses_or_ignores_are_found(
+    tmp_path: Path, settings: dict[str, str], severity: Severity | None, message: str
+) -> None:
+    data = tmp_path / "data"
+    stored = [ConfigRecord(resource_type=4, resource_name="1", name=n, value=v) for n, v in settings.items()]
+    formatted_with(data, [*bootstrap_records(effective_features()), *stored])
+    found = [each for each in found_in(data, config={"log.dirs": str(data)}) if each.check == "dynamic-settings"]
+    assert [each.severity for each in found] == ([] if severity is None else [severity])
+    assert all(message in each.message for each in found)
 
 
 def test_every_check_of_log_dirs_is_named_here() -> None:

@@ -47,6 +47,16 @@ def with_protocol(protocol: str) -> dict[str, str]:
 
 SECURED = with_protocol("SSL")
 LOGGING_IN = with_protocol("SASL_PLAINTEXT") | {"sasl.mechanism.inter.broker.protocol": "PLAIN"}
+_OAUTH = "org.apache.kafka.common.security.oauthbearer"
+TOKENS = with_protocol("SASL_PLAINTEXT") | {
+    "sasl.mechanism.inter.broker.protocol": "OAUTHBEARER",
+    "sasl.enabled.mechanisms": "OAUTHBEARER",
+    "sasl.oauthbearer.jwks.endpoint.url": "file:///no/such/keys.json",
+    "listener.name.sasl_plaintext.oauthbearer.sasl.jaas.config": f"{_OAUTH}.OAuthBearerLoginModule required;",
+    "listener.name.sasl_plaintext.oauthbearer.sasl.server.callback.handler.class": (
+        f"{_OAUTH}.OAuthBearerValidatorCallbackHandler"
+    ),
+}
 EVERYWHERE = "PLAINTEXT://0.0.0.0:0,CONTROLLER://127.0.0.1:0"
 BROKEN: list[tuple[str, str, Mapping[str, str | None], str, str]] = [
     ("error", "settings-valid", {"num.partitions": "many"}, "num.partitions", "correct num.partitions"),
@@ -59,6 +69,22 @@ BROKEN: list[tuple[str, str, Mapping[str, str | None], str, str]] = [
         "",
     ),
     ("error", "secured-listeners", SECURED, "ssl.keystore", ""),
+    ("error", "secured-listeners", TOKENS, "cannot be accessed due to restrictions", "set KAFKA_OPTS="),
+    (
+        "error",
+        "secured-listeners",
+        {**TOKENS, "sasl.oauthbearer.jwks.endpoint.url": None},
+        "to be configured so that JWT signatures can be verified",
+        "correct sasl.oauthbearer.jwks.endpoint.url",
+    ),
+    (
+        "error",
+        "audit-log",
+        {"barnabas.audit.log.path": "/no/such/audit.log"},
+        "there is no directory /no/such",
+        "correct barnabas.audit.log.path",
+    ),
+    ("error", "audit-log", {"barnabas.audit.log.path": "/"}, "it is a directory", "correct barnabas.audit.log.path"),
     (
         "error",
         "secured-listeners",
@@ -213,6 +239,46 @@ def test_a_port_in_use_is_found() -> None:
     assert (one.check, one.severity.value) == ("ports", "error")
     assert f"cannot listen on 127.0.0.1:{port} for PLAINTEXT: Address already in use" in one.message
     assert found_in({"listeners": listeners}) == []
+
+
+@pytest.mark.parametrize("setting", ["barnabas.metrics.listener", "barnabas.faults.listener"])
+def test_a_port_in_use_by_metrics_or_faults_is_found(setting: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        (one,) = found_in({setting: address})
+    assert (one.check, one.severity.value) == ("ports", "error")
+    assert f"cannot listen on {address} for {setting}: Address already in use" in one.message
+    assert one.remedy == f"choose another port in {setting}, or empty it"
+    assert found_in({setting: address}) == []
+
+
+@pytest.mark.parametrize("content", [None, b"no keys"])
+def test_keys_of_bearer_tokens_that_cannot_be_read_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None
+) -> None:
+    path = tmp_path / "keys.json"
+    url = f"file://{path}"
+    monkeypatch.setenv("KAFKA_OPTS", f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={url}")
+    if content is not None:
+        path.write_bytes(content)
+    (one,) = found_in({**TOKENS, "sasl.oauthbearer.jwks.endpoint.url": url})
+    assert (one.check, one.severity.value) == ("secured-listeners", "error")
+    assert str(path) in one.message
+
+
+def test_a_service_of_keys_that_does_not_answer_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        url = f"http://127.0.0.1:{other.getsockname()[1]}/keys"
+    monkeypatch.setenv("KAFKA_OPTS", f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={url}")
+    (one,) = found_in({**TOKENS, "sasl.oauthbearer.jwks.endpoint.url": url})
+    assert (one.check, one.severity.value) == ("secured-listeners", "error")
+    assert "Could not refresh JWKS" in one.message
+
+
+def test_an_audit_log_that_can_be_written_is_not_created(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    assert found_in({"barnabas.audit.log.path": str(path)}) == []
+    assert not path.exists()
 
 
 def test_a_listener_on_a_foreign_address_is_found() -> None:

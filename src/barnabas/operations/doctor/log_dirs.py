@@ -13,13 +13,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from barnabas.config.broker import effective
+from barnabas.config.definitions import ConfigError
+from barnabas.config.reconfiguration import load_dynamic, refusals
+from barnabas.config.resolve import Layers
+from barnabas.config.resource_type import ConfigResourceType
 from barnabas.config.server_config import ServerConfig
 from barnabas.metadata.errors import ReplayError
 from barnabas.offline.metadata import OfflineMetadata, load
 from barnabas.operations.doctor.findings import Check, Fault, Severity, advised, error, limited, note, warning
 from barnabas.operations.quantities import bytes_text
 from barnabas.raft.formatting import read_bootstrap
-from barnabas.raft.sole_voter import why_never_led, why_two_leaders
+from barnabas.raft.sole_voter import why_never_led, why_not_formatted, why_two_leaders
 from barnabas.raft.stored_log import damaged_files, metadata_log_directory
 from barnabas.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
@@ -202,7 +207,11 @@ def _usable(dirs: LogDirs) -> Iterator[Fault]:
     for path in dirs.paths:
         if not path.exists():
             parent = next(each for each in path.absolute().parents if each.exists())
-            if os.access(parent, os.W_OK | os.X_OK):
+            if not parent.is_dir():
+                yield error(path, f"it does not exist, and {parent} is not a directory", "name a directory in log.dirs")
+            elif dirs.config is not None and dirs.config.knows_other_controllers:
+                continue  # see `_formatted`
+            elif os.access(parent, os.W_OK | os.X_OK):
                 yield note(path, "it does not exist yet", "nothing to do: a start creates and formats it")
             else:
                 yield error(path, f"it does not exist, and you may not write in {parent}", f"sudo mkdir -p {path}")
@@ -253,6 +262,12 @@ def _formatted(dirs: LogDirs) -> Iterator[Fault]:
     except StorageError as refused:
         message, remedy = advised(refused)
         yield error(_path_in(message, dirs), message, remedy or _RESTORE)
+        return
+    config = dirs.config
+    if config is not None and not found.formatted and config.knows_other_controllers:
+        voters = tuple(voter.id for voter in config.controller_quorum_voters)
+        message, remedy = advised(ValueError(why_not_formatted(config.node_id, voters)))
+        yield error(dirs.paths[0], f"barnabas serve would refuse it: {message}", remedy)
         return
     for path in found.empty:
         yield note(path, f"it is not formatted: it has no {META_PROPERTIES}", "barnabas serve formats it")
@@ -568,6 +583,29 @@ def _permits_node(dirs: LogDirs) -> Iterator[Fault]:
         )
 
 
+def _dynamic(dirs: LogDirs) -> Iterator[Fault]:
+    """Whether the node could run with the dynamic settings that the metadata has for it."""
+    config, found = dirs.config, dirs.metadata
+    if config is None or not isinstance(found, OfflineMetadata):
+        return
+    own = found.image.config(ConfigResourceType.BROKER, str(config.node_id))
+    shared = found.image.config(ConfigResourceType.BROKER, "")
+    layers = Layers(effective(own, cluster_wide=False), effective(shared, cluster_wide=True), config.given)
+    try:
+        refused = list(refusals(config, load_dynamic(layers)))
+    except ConfigError as wrong:
+        yield warning(
+            dirs.paths[0], f"a start ignores the dynamic settings of this node: {wrong}", "barnabas configs describe"
+        )
+        return
+    for text in refused:
+        yield error(
+            dirs.paths[0],
+            f"the dynamic settings of broker {config.node_id} cannot be applied: {text}",
+            "delete them with kafka-configs, while Apache Kafka runs on this directory",
+        )
+
+
 # --- every byte
 
 
@@ -605,7 +643,11 @@ def _faults_of(path: Path, progressed: Callable[[int], None]) -> Iterator[Fault]
 CHECKS: Final[tuple[Check[LogDirs], ...]] = (
     Check("directories", "Log dirs that are missing, are no directories, or belong to another user.", _usable),
     Check("disk-space", "Disks that are full or almost full.", _space),
-    Check("formatted", "meta.properties that is missing, damaged or of another node or cluster.", _formatted),
+    Check(
+        "formatted",
+        "meta.properties that is missing, damaged or of another node or cluster.",
+        _formatted,
+    ),
     Check("locked", "Directories that a running node uses.", _locked),
     Check("clean-stop", "Directories whose node was killed.", _clean),
     Check(
@@ -618,5 +660,6 @@ CHECKS: Final[tuple[Check[LogDirs], ...]] = (
     Check("replicas", "Logs that the cluster does not know, and replicas without a log.", _missing),
     Check("sole-voter", "Voters that do not match the directory.", _leads),
     Check("own-permission", "An authorizer that locks out the node itself.", _permits_node),
+    Check("dynamic-settings", "Dynamic settings in the metadata that this node cannot run with.", _dynamic),
     Check("every-batch", "With --deep: checksums, offsets and records of every batch, and all index entries.", _deep),
 )

@@ -7,6 +7,7 @@ dirs that the file names are checked by `doctor.log_dirs`, too.
 from __future__ import annotations
 
 import errno
+import os
 import socket
 import stat
 import threading
@@ -15,6 +16,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from barnabas.client.bearer_settings import SignedTokens, check_keys, token_settings
+from barnabas.client.http import Timeouts
 from barnabas.client.listener_settings import (
     check_own_logins,
     enabled_mechanisms,
@@ -24,18 +27,20 @@ from barnabas.client.listener_settings import (
 )
 from barnabas.config import broker, properties
 from barnabas.config.definitions import ConfigError
-from barnabas.config.endpoints import ANY_ADDRESS, Endpoint, address_text
+from barnabas.config.endpoints import ANY_ADDRESS, Endpoint, address_text, parse_loopback_address
 from barnabas.config.listener_prefixes import without_effect
-from barnabas.config.server import load, replication_warnings
+from barnabas.config.server import FAULTS_LISTENER, METRICS_LISTENER, load, replication_warnings
 from barnabas.config.server_config import ServerConfig
 from barnabas.config.unsupported import ignored, unsupported
 from barnabas.operations.doctor.findings import Check, Fault, advised, error, note, warning
 from barnabas.operations.quantities import bytes_text, duration_text
+from barnabas.security.sasl.oauthbearer import NAME as OAUTHBEARER
 from barnabas.similar_names import similar_names
 from barnabas.storage.log_dirs import lock_holder
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _RESOLVE_S = 3.0
+AUDIT_LOG_PATH: Final = "barnabas.audit.log.path"
 _MIN_RETENTION_MS = 10 * 60_000
 _MIN_OFFSETS_RETENTION_MS = 86_400_000
 _REMOVED: Final[Mapping[str, str]] = {
@@ -131,6 +136,10 @@ def _secured(file: SettingsFile) -> Iterator[Fault]:
                 plain_users(file.config, name)
             if protocol.startswith("SASL_"):
                 check_own_logins(file.config, name)
+            if protocol.startswith("SASL_") and OAUTHBEARER in enabled_mechanisms(file.config, name):
+                tokens = token_settings(file.config, name)
+                if isinstance(tokens, SignedTokens):
+                    check_keys(tokens.service, Timeouts(_RESOLVE_S, _RESOLVE_S))
         except ConfigError as refused:
             message, remedy = advised(refused)
             yield error(file.place(refused.key), f"listener {name}: {message}", remedy or f"correct {refused.key}")
@@ -295,6 +304,37 @@ def _ports(file: SettingsFile) -> Iterator[Fault]:
                 f"cannot listen on {where} for {each.listener_name}: {problem.strerror or problem}",
                 f"{used}choose another port or host in listeners",
             )
+    for setting in (METRICS_LISTENER, FAULTS_LISTENER):
+        address = parse_loopback_address(setting, file.config.get_str(setting) or "")
+        problem = _why_not_bound(*address) if address is not None and address[1] else None
+        if address is not None and problem is not None:
+            yield error(
+                file.place(setting),
+                f"cannot listen on {address_text(*address)} for {setting}: {problem.strerror or problem}",
+                f"choose another port in {setting}, or empty it",
+            )
+
+
+def _audit_log(file: SettingsFile) -> Iterator[Fault]:
+    """Whether the audit log could be written: a start opens it. Nothing is created here."""
+    text = "" if file.config is None else file.config.get_str(AUDIT_LOG_PATH)
+    if not text:
+        return
+    path = Path(text)
+    folder = path.parent
+    why = None
+    if path.is_dir():
+        why = "it is a directory"
+    elif path.exists() and not os.access(path, os.R_OK | os.W_OK):
+        why = f"user {os.geteuid()} may not write it"
+    elif not folder.is_dir():
+        why = f"there is no directory {folder}"
+    elif not path.exists() and not os.access(folder, os.W_OK | os.X_OK):
+        why = f"user {os.geteuid()} may not write in {folder}"
+    if why is not None:
+        yield error(
+            file.place(AUDIT_LOG_PATH), f"the audit log {path} cannot be written: {why}", f"correct {AUDIT_LOG_PATH}"
+        )
 
 
 def _why_not_bound(host: str, port: int) -> OSError | None:
@@ -449,14 +489,19 @@ def _is_secret(name: str, value: str) -> bool:
 CHECKS: Final[tuple[Check[SettingsFile], ...]] = (
     Check("settings-valid", "Values that a node refuses, alone or together.", _valid),
     Check("settings-supported", "Settings that protect something and are not implemented.", _supported),
-    Check("secured-listeners", "Key and trust stores, rules and users of listeners that cannot be used.", _secured),
+    Check(
+        "secured-listeners",
+        "Key and trust stores, rules, users and keys of tokens of listeners that cannot be used.",
+        _secured,
+    ),
     Check("settings-ignored", "Settings without effect.", _ignored),
     Check("settings-known", "Names that no setting has, or that Kafka has removed.", _known),
     Check("settings-repeated", "Names that are set twice.", _repeated),
     Check("settings-deprecated", "Settings that Kafka will remove.", _deprecated),
     Check("quorum-voters", "Voters that do not match this node.", _voters),
     Check("advertised-listeners", "Addresses that clients cannot use.", _advertised),
-    Check("ports", "Ports that this node cannot listen on.", _ports),
+    Check("ports", "Ports that this node cannot listen on, also for metrics.", _ports),
+    Check("audit-log", "An audit log that cannot be written.", _audit_log),
     Check("log-dirs", "Log dirs that are the same, nested, relative or under /tmp.", _dirs),
     Check("replication-settings", "Replication factors and minimum in-sync replicas that do not fit.", _replication),
     Check("unclean-elections", "Elections that lose records.", _unclean),

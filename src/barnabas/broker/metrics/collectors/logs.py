@@ -38,10 +38,11 @@ BYTES_WRITTEN = counter("barnabas_cleaner_bytes_written_total", "Bytes that comp
 PAYLOADS = counter("barnabas_large_payloads_total", "Large payloads that were decompressed in a thread.")
 PAYLOADS_OPEN = gauge("barnabas_large_payloads_open", "Large payloads in memory.")
 PAYLOADS_WAITING = gauge("barnabas_large_payloads_waiting", "Large payloads that wait for room in memory.")
+PAYLOADS_LIMIT = gauge("barnabas_large_payloads_limit", "Limit on large payloads in memory.")
 METRICS = (
     *(DIRECTORY_OFFLINE, OFFLINE_DIRECTORIES, TOTAL_BYTES, USABLE_BYTES, TO_RECOVER, RECOVERING),
     *(UNCLEANABLE, SINCE_LAST_RUN, CLEANINGS, RECORDS_READ, RECORDS_WRITTEN, BYTES_READ, BYTES_WRITTEN),
-    *(PAYLOADS, PAYLOADS_OPEN, PAYLOADS_WAITING),
+    *(PAYLOADS, PAYLOADS_OPEN, PAYLOADS_WAITING, PAYLOADS_LIMIT),
 )
 
 
@@ -54,6 +55,7 @@ def collect(node: Observed, out: Exposition, left_out: Counter[str]) -> Slices[N
     out.add(PAYLOADS, replicas.payloads.opened)
     out.add(PAYLOADS_OPEN, replicas.payloads.open)
     out.add(PAYLOADS_WAITING, replicas.payloads.waiting)
+    out.add(PAYLOADS_LIMIT, replicas.payloads.limit())
     if node.maintenance is not None:
         cleaner = node.maintenance.cleaner
         out.add(UNCLEANABLE, cleaner.uncleanable)
