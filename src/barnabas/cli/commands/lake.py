@@ -437,8 +437,9 @@ def sql(query: str, directory: Folder, conf: tuple[str, ...], output: Output) ->
         from barnabas.lake.keeping.manifest import NotStoredError
 
         try:
-            from barnabas.lake.asking.spark_sql import run_without_spark
+            from barnabas.lake.asking.spark_sql import check_query, run_without_spark
 
+            check_query(query)
             with stored_lake(directory, conf) as stored:
                 show(run_without_spark(stored, query), output)
         except NotStoredError as reason:
