@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import barnabas.lake
+from barnabas.cli.lake.session import lake_failures
+from barnabas.cli.terminal.failures import Failure
 from barnabas.client import sync
+from barnabas.lake.keeping.folders import folder_at
 from barnabas.lake.keeping.store import Lake, Writer
 from barnabas.testing import Broker
 from tests.command_line import spawn
@@ -316,6 +319,15 @@ def test_a_query_that_cannot_be_answered_prints_its_error_and_no_stack_trace(lak
     assert done.exit_code == 1 and "UNRESOLVED_COLUMN" in lines[1] and lines[1].startswith("Error: "), done.stderr
     assert lines[0].startswith("starting Spark, which takes a while")
     assert lines[2:] == [f"Try: see {lake / 'log' / 'spark.log'}"]
+
+
+def test_a_machine_with_too_much_to_do_is_told_as_that(tmp_path: Path) -> None:
+    from pyspark.errors import StreamingQueryException
+
+    said = "[STREAM_FAILED] Query terminated with exception: Python worker failed to connect back. SQLSTATE: XXKST"
+    with pytest.raises(Failure, match="took more than 10 s to start") as caught, lake_failures(folder_at(tmp_path)):
+        raise StreamingQueryException(said)
+    assert caught.value.advice == "run it again: it goes on after the last commit"
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "lake.md"

@@ -11,6 +11,7 @@ from barnabas.lake.asking.spark_sql import UnknownNameError, check_query, run_wi
 from barnabas.lake.asking.stored import StoredLake
 from barnabas.lake.keeping.manifest import NotStoredError
 from barnabas.lake.keeping.store import Lake, Writer
+from barnabas.lake.tables.all import TABLES
 from tests.command_line import invoke
 from tests.lake.commands import run
 from tests.lake.keeping.test_small_batches import METADATA, grow, metadata_records
@@ -101,6 +102,15 @@ def test_what_spark_may_answer_is_not_refused_and_nothing_is_logged(
 def test_a_query_that_cannot_be_parsed_is_left_to_spark_with_the_place(stored: StoredLake) -> None:
     with pytest.raises(NotStoredError, match="only Spark knows what to make of 'topics' in line 2 of the query"):
         run_without_spark(stored, "select name\nform topics")
+
+
+def test_a_table_that_nothing_has_filled_has_no_rows_and_needs_no_spark(small_lake: Path, stored: StoredLake) -> None:
+    for name, table in TABLES.items():
+        if table.layer != "gold" and table.path not in stored.manifest.tables:
+            found = run_without_spark(stored, f"select * from {name}")
+            assert (list(found.names), list(found.rows)) == ([column.name for column in table.columns], [])
+    result = run("sql", "select count(*) as places from quarantine", "--lake", small_lake, "-o", "json")
+    assert (result.json, result.stderr) == ([{"places": 0}], "")
 
 
 def test_the_command_says_it_in_one_line(small_lake: Path) -> None:

@@ -128,8 +128,10 @@ def run_without_spark(stored: StoredLake, query: str) -> Found:
         try:
             columns += stored.view(table).columns
         except NotStoredError:
-            _check_table(table)
-            raise
+            if (declared := _columns_of_empty(stored, table)) is None:
+                raise
+            stored.view_empty(table, declared)
+            columns += declared
     try:
         return stored.run(translated)
     except duckdb.Error as error:
@@ -140,11 +142,18 @@ def run_without_spark(stored: StoredLake, query: str) -> Found:
         raise UnknownNameError(f"there is no column {found[1]}: {there}") from None
 
 
-def _check_table(name: str) -> None:
+def _columns_of_empty(stored: StoredLake, name: str) -> dict[str, str] | None:
+    """Return the columns of a table that a run would fill, and that nothing has filled yet; None if it is another one.
+
+    Raises UnknownNameError.
+    """
     from barnabas.lake.tables.all import TABLES  # imports pyspark, which the tables that are stored do without
 
-    if name not in TABLES:
+    if (table := TABLES.get(name)) is None:
         raise UnknownNameError(f"there is no table {name}; see: barnabas lake tables")
+    if table.layer == "gold" or table.path in stored.manifest.tables:
+        return None
+    return {column.name: column.type for column in table.columns}
 
 
 def _check(node: exp.Expr) -> None:
