@@ -52,13 +52,13 @@ java: ## Java 17, which Spark needs; installed with apt where there is none and 
 	  echo "Spark needs Java 17: installing $(JAVA_PACKAGE) with apt-get"; \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(JAVA_PACKAGE) >/dev/null; }
 
-chromium: ## Chromium for the tests of the console; installed with apt where there is none and this is root
+chromium: ## Chromium for the tests of the console and of the report; installed with apt where there is none and this is root
 	@command -v chromedriver >/dev/null || { \
 	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null || \
-	    { echo "tests of the console in a browser are skipped: apt-get install $(BROWSER_PACKAGES) (as root)"; exit 0; }; \
-	  echo "the tests of the console need Chromium: installing $(BROWSER_PACKAGES) with apt-get"; \
+	    { echo "tests in a browser are skipped: apt-get install $(BROWSER_PACKAGES) (as root)"; exit 0; }; \
+	  echo "the tests of the console and of the report need Chromium: installing $(BROWSER_PACKAGES) with apt-get"; \
 	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(BROWSER_PACKAGES) >/dev/null || \
-	    echo "Chromium could not be installed: tests of the console in a browser are skipped"; }
+	    echo "Chromium could not be installed: tests in a browser are skipped"; }
 
 compile: install ## Compile the sources, so that a node starts at once
 	@$(BIN)/python -m compileall -q src
@@ -69,7 +69,7 @@ run: compile ## A node on 127.0.0.1:9092 with a small shop in ./data, a console 
 
 test: java chromium lint ## All checks and tests
 	$(BIN)/python -m pytest -n $(WORKERS) -m 'not spark and not browser'
-	$(BIN)/python -m pytest -n 2 --dist loadscope -m browser tests/console
+	$(BIN)/python -m pytest -n 2 --dist loadscope -m browser tests/console tests/lake/report
 	$(BIN)/python -m pytest -n 2 --dist loadscope -m spark tests/lake
 
 fuzz: dev ## New cases: the property tests ROUNDS times, then each target for SECONDS; or only TARGET=codec

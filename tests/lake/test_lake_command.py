@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import barnabas.lake
+from barnabas.cli.lake.session import lake_failures
+from barnabas.cli.terminal.failures import Failure
 from barnabas.client import sync
+from barnabas.lake.keeping.folders import folder_at
 from barnabas.lake.keeping.store import Lake, Writer
 from barnabas.testing import Broker
 from tests.command_line import spawn
@@ -176,10 +179,70 @@ def test_what_cannot_be_read_is_in_quarantine(spark: SparkSession, broker: Broke
     result = run("run", log_dir, "--lake", tmp_path / "lake")
     assert result.exit_code == 0, result.stderr
     assert f"1 place could not be read; the first is {segment}: wrong checksum" in result.stderr
+    assert "damaged in every copy; also give the copy of another node" in result.stderr
+    assert "damaged in every copy; also give the copy of another node" in run("run", "--lake", tmp_path / "lake").stderr
     found = rows(tmp_path / "lake", "sql", "select * from quarantine")
     assert [(row["cluster_id"], row["file"], row["position"]) for row in found] == [
         (broker.cluster_id, str(segment), size)
     ]
+
+
+DAMAGED = "00000000000000001295.log"
+"""A segment of all three copies."""
+
+
+def damaged_copies(nodes: list[Path], directory: Path, count: int) -> tuple[list[Path], range]:
+    """Copies of the metadata logs of three nodes, of which so many have a flipped byte in the same batch; its offsets."""
+    copies = [Path(shutil.copytree(node, directory / f"node{number}")) for number, node in enumerate(nodes[:3], 1)]
+    found = [metadata_golden.damage(copy / "__cluster_metadata-0" / DAMAGED, 1430)[1] for copy in copies[:count]]
+    return copies, found[0]
+
+
+def test_a_batch_that_is_damaged_in_one_copy_of_three_is_read_from_another(
+    spark: SparkSession, lake: Path, nodes: list[Path], tmp_path: Path
+) -> None:
+    copies, offsets = damaged_copies(nodes, tmp_path, 1)
+    result = run("run", *copies, "--lake", tmp_path / "lake")
+    assert result.exit_code == 0, result.stderr
+    told = result.stderr.splitlines()
+    assert f"{metadata_golden.CLUSTER_ID}/kafka_metadata: 5,224 new records" in told
+    log = copies[0] / "__cluster_metadata-0"
+    warning = f"warning: {log} is damaged: offset {offsets[0]} cannot be read there, and is read from another copy"
+    assert len(offsets) == 1 and warning in told
+    for query in (
+        "select * from partitions where cluster_id = '{}' order by topic_id, partition, valid_from_offset",
+        "select count(*) as quarantined from quarantine where cluster_id = '{}'",
+        "select count(*) as inexact from topics where cluster_id = '{}' and not exact",
+    ):
+        whole, found = (
+            rows(each, "sql", query.format(metadata_golden.CLUSTER_ID)) for each in (lake, tmp_path / "lake")
+        )
+        assert found == whole and found, query
+
+
+def test_damage_in_every_copy_is_told_first_and_history_goes_on_at_the_next_snapshot(
+    spark: SparkSession, lake: Path, nodes: list[Path], tmp_path: Path
+) -> None:
+    copies, offsets = damaged_copies(nodes, tmp_path, 3)
+    result = run("run", *copies, "--lake", tmp_path / "lake")
+    assert result.exit_code == 0, result.stderr
+    assert re.search(rf"warning: 1 place could not be read; the first is .*{DAMAGED}: wrong checksum", result.stderr)
+    assert "there is no topic with id" not in result.stderr
+    (gone,) = rows(tmp_path / "lake", "sql", "select file, position from quarantine")
+    assert gone["file"].endswith(DAMAGED)
+    after = f"select min(snapshot_end_offset) as end from metadata_records where snapshot_end_offset > {offsets[-1]}"
+    end = rows(tmp_path / "lake", "sql", after)[0]["end"]
+    state = f"""
+        select topic_id, partition, leader, leader_epoch, isr from partitions
+        where valid_to_offset is null and cluster_id = '{metadata_golden.CLUSTER_ID}' order by topic_id, partition"""
+    whole, found = (rows(each, "sql", state) for each in (lake, tmp_path / "lake"))
+    assert found == whole, "what the cluster has at the end"
+    across = "select exact, count(*) as n from partitions where valid_from_offset {} group by exact"
+    assert [row["exact"] for row in rows(tmp_path / "lake", "sql", across.format(f"= {end}"))] == [False]
+    assert [row["exact"] for row in rows(tmp_path / "lake", "sql", across.format(f"> {end}"))] == [True]
+    again = run("run", "--lake", tmp_path / "lake")
+    assert "kafka_metadata: 0 new records" in again.stderr
+    assert rows(tmp_path / "lake", "sql", "select file, position from quarantine") == [gone]
 
 
 def test_the_controllers_of_a_running_cluster_are_found_through_its_brokers(
@@ -256,6 +319,15 @@ def test_a_query_that_cannot_be_answered_prints_its_error_and_no_stack_trace(lak
     assert done.exit_code == 1 and "UNRESOLVED_COLUMN" in lines[1] and lines[1].startswith("Error: "), done.stderr
     assert lines[0].startswith("starting Spark, which takes a while")
     assert lines[2:] == [f"Try: see {lake / 'log' / 'spark.log'}"]
+
+
+def test_a_machine_with_too_much_to_do_is_told_as_that(tmp_path: Path) -> None:
+    from pyspark.errors import StreamingQueryException
+
+    said = "[STREAM_FAILED] Query terminated with exception: Python worker failed to connect back. SQLSTATE: XXKST"
+    with pytest.raises(Failure, match="took more than 10 s to start") as caught, lake_failures(folder_at(tmp_path)):
+        raise StreamingQueryException(said)
+    assert caught.value.advice == "run it again: it goes on after the last commit"
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "lake.md"

@@ -82,7 +82,8 @@ ONLY_SPARK = (
     ("select lag + 1 from group_lag", "without a name"),
     ("select topic from leader_changes", "leader_changes is not stored"),
     ("select listeners.host from brokers", "could not be run"),
-    ("selec", "not"),
+    ("select name form topics", "what to make of 'topics' in line 1"),
+    ("show tables", "no SELECT"),
 )
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from barnabas.lake.asking.selection import Selection
 from barnabas.lake.asking.stored import StoredLake
-from barnabas.lake.keeping.folders import LakeError, folder_at
+from barnabas.lake.keeping.folders import LakeError, folder_at, log_directory
 from barnabas.lake.keeping.store import Lake, Writer
+from tests.lake.commands import run
 from tests.lake.keeping.folder_contract import check_folder
 from tests.lake.keeping.lake_writer import write_batch
 from tests.lake.s3_server import s3_server
@@ -68,3 +72,61 @@ def test_what_is_stored_at_an_address_is_answered_without_spark(bucket: str) -> 
         found = stored.run("SELECT number, count(*) FROM added JOIN present USING (number) GROUP BY number")
         assert list(found.rows) == [(2, 1)]
         assert sorted(stored.select(Selection("added")).rows) == [(0,), (1,), (2,)]
+
+
+NOBODY = 65534
+
+
+@contextmanager
+def somebody_else() -> Iterator[None]:
+    """Whom permissions hold for: root may do everything. The modules of a Python in root's home are loaded before."""
+    from barnabas.lake.keeping import runner  # noqa: F401  (all that a run needs)
+
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A directory that everybody may read, unlike those of pytest; nobody but root may write there."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        directory.chmod(0o755)
+        yield directory
+        for path in (directory, *directory.rglob("*")):
+            if path.is_dir():
+                path.chmod(0o755)
+
+
+def test_a_lake_that_may_only_be_read_is_answered_and_spark_logs_elsewhere(
+    public: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(public / "state"))
+    path = public / "lake"
+    with Writer(path) as writer:
+        write_batch(writer.open(), 0)
+    folder = folder_at(path)
+    assert log_directory(folder) == path / "log"
+    for each in (path, *path.rglob("*")):
+        each.chmod(0o555 if each.is_dir() else 0o444)
+    with somebody_else():
+        assert log_directory(folder).parent == public / "state" / "barnabas"
+        assert run("tables", "--lake", path).exit_code == 0
+        written = run("run", public, "--lake", path)
+        assert (written.exit_code, written.stdout) == (1, "")
+        assert "Permission denied" in written.stderr and len(written.stderr.splitlines()) == 1, written.stderr
+
+
+def test_a_directory_that_may_not_be_read_is_an_error_and_not_a_lake_with_fewer_rows(public: Path) -> None:
+    path = public / "lake"
+    with Writer(path) as writer:
+        write_batch(writer.open(), 0)
+    (path / "data-1" / "commits").chmod(0)
+    with somebody_else():
+        found = run("tables", "--lake", path)
+    assert found.exit_code == 1 and "Permission denied" in found.stderr, found.output

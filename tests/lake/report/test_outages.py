@@ -15,7 +15,7 @@ from barnabas.lake.report.chapters.availability import (
     without_a_leader,
 )
 from barnabas.lake.report.chapters.balance import most_leaders, partitions_moved, violations
-from barnabas.lake.report.chapters.leaders import left_the_isr
+from barnabas.lake.report.chapters.leaders import left_the_isr, unclean_elections
 from barnabas.lake.report.chapters.quorum import nodes_behind, quorum_epochs
 from barnabas.lake.report.content import ClusterContent, LogRange, Rows
 
@@ -107,15 +107,35 @@ def test_a_single_broker_has_no_cards_that_are_true_of_every_one() -> None:
     tables["quorum_leaders"] = Rows((), [{"epoch": epoch, "voters": 1} for epoch in (1, 2)], 2)
     node = {"replica_id": 1, "role": "leader", "is_there": True, "seconds_since_caught_up": 0.0, "most_lag": 0}
     tables["quorum_health"] = Rows((), [node], 1)
-    makers = (brokers_in_service, under_replicated, left_the_isr, partitions_moved, quorum_epochs, nodes_behind)
+    tables["leader_changes"] = Rows((), [], 94)
+    of_brokers = (brokers_in_service, under_replicated, unclean_elections, left_the_isr)
+    makers = (*of_brokers, partitions_moved, quorum_epochs, nodes_behind)
+    causes = [{"series": "broker shut down", "count": 47}, {"series": "broker came back", "count": 47}]
 
     def figures(brokers: int, fenced: int = 0) -> list[str]:
         inventory = {"topics": 1, "partitions": 1, "brokers": brokers, "fenced_brokers": fenced}
-        answers = {"fence_totals": [{"fences": 0, "silent": 0, "open": fenced}], "isr_flaps_by_broker": flaps}
-        answers |= {"inventory": [inventory], "reassignments_by_outcome": [], "trouble_totals": []}
+        answers: dict[str, list[dict[str, Any]]] = {
+            "fence_totals": [{"fences": 0, "silent": 0, "open": fenced}],
+            "isr_flaps_by_broker": flaps,
+        }
+        answers |= {
+            "leader_changes_over_time": causes,
+            "inventory": [inventory],
+            "reassignments_by_outcome": [],
+            "trouble_totals": [],
+        }
         content = replace(cluster(**answers), tables=tables)
         return [figure.name for make in makers if (figure := make(content)) is not None]
 
     assert figures(1) == []
     assert figures(1, fenced=1) == ["brokers in service"]
-    assert figures(3) == ["brokers in service", "partitions under-replicated", "left the ISR", "partitions moved"]
+    of_three = [
+        "brokers in service",
+        "partitions under-replicated",
+        "leader changes",
+        "left the ISR",
+        "partitions moved",
+    ]
+    assert figures(3) == of_three
+    causes.append({"series": "unclean election", "count": 1})
+    assert figures(1) == ["unclean elections"]

@@ -158,6 +158,31 @@ def test_what_many_partitions_had_at_the_same_time_is_one_row(spark: SparkSessio
     ]
 
 
+@pytest.mark.parametrize(
+    ("table", "same", "other"),
+    [
+        ("leader_changes", {"leader_before": 1, "leader": -1, "cause": "broker 1 shut down"}, {"leader": 2}),
+        ("isr_flaps", {"broker_id": 1, "times": 1, "shortest_minutes": None}, {"times": 2}),
+    ],
+)
+def test_what_one_outage_did_to_many_partitions_is_one_row(
+    spark: SparkSession, table: str, same: dict[str, Any], other: dict[str, Any]
+) -> None:
+    at = datetime(2026, 1, 1, 12, 0, 1, tzinfo=UTC)
+    times = {column.name: at for column in TABLES[table].columns if column.type == "timestamp"}
+    row = {"cluster_id": "c", "topic_id": "T", "topic_name": "orders", **times, **same}
+    rows = [{**row, "partition": n} for n in range(47)] + [{**row, **other, "partition": 0}]
+    columns = TABLES[table].columns
+    values = [
+        tuple(({"offset": n, "epoch": 1, "leader_epoch": 1} | each)[c.name] for c in columns)
+        for n, each in enumerate(rows)
+    ]
+    session = spark.newSession()
+    session.createDataFrame(values, ddl(columns)).createOrReplaceTempView(table)
+    found = session.sql(top_sql(SECTIONS[table])).collect()
+    assert sorted(each.alike for each in found) == [1, 47]
+
+
 def test_the_top_rows_are_found_without_sorting_all(lake: SparkSession) -> None:
     plan = lake.sql(f"explain {top_sql(SECTIONS['changes'])}").collect()[0][0]
     assert "WindowGroupLimit" in plan

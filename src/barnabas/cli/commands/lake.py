@@ -301,7 +301,7 @@ def _tell_nothing_new(feeds: list[Feed], shown: Watch | None) -> None:
 
 
 def _tell_skipped(feeds: list[Feed]) -> None:
-    """Warn of records that are not read, since too few copies are given."""
+    """Warn of copies that are damaged, and of records that are not read, since too few copies are given."""
     from barnabas.lake.keeping.feeds import METADATA
     from barnabas.lake.reading.metadata_options import parse_options
     from barnabas.lake.reading.metadata_parts import observe
@@ -309,9 +309,12 @@ def _tell_skipped(feeds: list[Feed]) -> None:
     for feed in feeds:
         if feed.stream.source == METADATA and feed.paths:
             for log in observe(parse_options(feed.options)):
+                for damaged in log.damaged_copies():
+                    note(f"warning: {damaged.sentence()}")
                 if (skipped := log.skipped()) is not None:
                     note(f"warning: {feed.cluster_id}: {skipped.sentence()}")
-                    note("they can be read nevertheless with --include-uncommitted, into a lake of their own")
+                    if skipped.damaged is None:
+                        note("they can be read nevertheless with --include-uncommitted, into a lake of their own")
 
 
 def _looking(shown: Watch | None, addresses: Sequence[str], interval_s: float) -> Callable[[], None]:
@@ -434,8 +437,9 @@ def sql(query: str, directory: Folder, conf: tuple[str, ...], output: Output) ->
         from barnabas.lake.keeping.manifest import NotStoredError
 
         try:
-            from barnabas.lake.asking.spark_sql import run_without_spark
+            from barnabas.lake.asking.spark_sql import check_query, run_without_spark
 
+            check_query(query)
             with stored_lake(directory, conf) as stored:
                 show(run_without_spark(stored, query), output)
         except NotStoredError as reason:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -51,12 +51,17 @@ def plan_partitions(
         found = found._replace(rows=wanted)
         if output.is_for_people:
             found = only(found, [name for name in found.names if name not in ("cluster_id", "topic_id")])
+            found = found._replace(rows=[tuple(map(_rounded, row)) for row in found.rows])
         if show(found, output):
             return
         if not rows:
             note("the lake has no records of topics; read them with: barnabas lake run --traffic")
         else:
             note("no topic needs more partitions")
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 1) if isinstance(value, float) else value
 
 
 @plan.command("reassignment", short_help="Print a reassignment that balances brokers and racks.")

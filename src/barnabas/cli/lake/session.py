@@ -218,6 +218,12 @@ def _known_failure(directory: Folder, error: Exception) -> Failure | None:
         return Failure(str(error), advice=_see_log(directory))
     if is_a("barnabas.lake.keeping.checks", "CheckFailedError"):
         return Failure(f"{error}; this batch was not written to the lake", resource=str(directory))
+    if is_a("pyspark.errors", "PySparkException") and _TOO_LATE in str(error):
+        return Failure(
+            "Spark's processes of Python took more than 10 s to start, as on a machine with too much to do",
+            resource=str(directory),
+            advice="run it again: it goes on after the last commit",
+        )
     if is_a("pyspark.errors", "PySparkException"):
         return Failure(_reason(error), resource=str(directory), advice=_see_log(directory))
     return None
@@ -238,6 +244,7 @@ def _reason(error: Exception) -> str:
     return _CAUSE.sub("", text)
 
 
+_TOO_LATE = "Python worker failed to connect back"
 _CAUSE = re.compile(r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): ")
 
 

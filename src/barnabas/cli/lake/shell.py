@@ -71,12 +71,13 @@ class _Shell:
         self._spark: SparkSession | None = None
 
     def answer(self, query: str, output: Output) -> None:
-        from barnabas.lake.asking.spark_sql import run_without_spark
+        from barnabas.lake.asking.spark_sql import check_query, run_without_spark
         from barnabas.lake.keeping.manifest import NotStoredError
 
         if query.lower() == "tables":
             _list_tables(output)
             return
+        check_query(query)
         try:
             with stored_lake(self._directory, self._conf) as stored:
                 show(run_without_spark(stored, query), output)

@@ -1,11 +1,13 @@
 """Queries of Spark SQL that DuckDB can run with the same result, translated by sqlglot.
 
 Its one rule: only what is known to mean the same in both is translated: the kinds of expressions below. All else, such as a
-cast, a division or a function of time, raises NotStoredError, and Spark runs it. Names that do not exist are told at once.
+cast, a division or a function of time, raises NotStoredError, and Spark runs it. Names that do not exist, and what is no
+query, are told at once.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -44,18 +46,58 @@ _NO_COLUMN: Final = re.compile(r'(?:Referenced column|column named) "([^"]+)"')
 _NAMED_BY_SPARK: Final = (exp.Count, exp.Sum, exp.Min, exp.Max, exp.Lower, exp.Upper)
 
 
+_CHANGES: Final = (
+    *(exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Create, exp.Drop, exp.Alter, exp.TruncateTable, exp.LoadData),
+)
+"""Statements that write. Views of a session are no tables, and may come and go."""
+
+# It warns of statements that it does not know, which Spark may know.
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
+
+
 class UnknownNameError(LakeError):
     """A query names a table or a column that does not exist."""
+
+
+class NoQueryError(LakeError):
+    """A text that is no query, or a statement that would write."""
+
+
+def check_query(query: str) -> None:
+    """Raise NoQueryError for what Spark would refuse after it has started, or would carry out beside the lake."""
+    try:
+        found = _statements(query)
+    except SqlglotError:
+        return  # Spark may know it
+    if not found:
+        raise NoQueryError("the query is empty")
+    if len(found) > 1:
+        raise NoQueryError("these are several queries; barnabas lake shell runs one after another")
+    (tree,) = found
+    if isinstance(tree, exp.Column):
+        raise NoQueryError("this is no query: queries begin with SELECT or WITH")
+    if isinstance(tree, _CHANGES) and not _is_of_a_view(tree):
+        raise NoQueryError(f"{tree.key.upper()} is refused: the tables are only for reading")
+
+
+def _statements(query: str) -> list[exp.Expr]:
+    """Parse a text; what has only comments is no statement. Raises SqlglotError."""
+    return [tree for tree in parse(query, read="spark") if tree is not None and not isinstance(tree, exp.Semicolon)]
+
+
+def _is_of_a_view(tree: exp.Expr) -> bool:
+    is_temporary = isinstance(tree, exp.Drop) or tree.find(exp.TemporaryProperty) is not None
+    return tree.args.get("kind") == "VIEW" and is_temporary
 
 
 def to_duckdb(query: str) -> tuple[str, list[str]]:
     """Return the query for DuckDB, and the names of the tables that it reads. Raises NotStoredError."""
     try:
-        found = parse(query, read="spark")
-    except SqlglotError:
-        raise NotStoredError("the query is not one that is known to work without Spark") from None
+        found = _statements(query)
+    except SqlglotError as error:
+        raise NotStoredError(_mistake(error)) from None
     if len(found) != 1 or not isinstance(found[0], exp.Select | exp.Union):
-        raise NotStoredError("it is not a single SELECT")
+        raise NotStoredError("it is no SELECT")
     tree = found[0]
     for node in tree.walk():
         _check(node)
@@ -65,6 +107,14 @@ def to_duckdb(query: str) -> tuple[str, list[str]]:
     for identifier in tree.find_all(exp.Identifier):
         identifier.set("quoted", True)  # `offset` is a keyword of DuckDB
     return tree.sql(dialect="duckdb"), tables
+
+
+def _mistake(error: SqlglotError) -> str:
+    """Return where a query cannot be parsed: it may be a mistake, or something that only Spark knows."""
+    for place in getattr(error, "errors", ()):
+        if place.get("highlight"):
+            return f"only Spark knows what to make of {place['highlight']!r} in line {place['line']} of the query"
+    return "the query is not one that is known to work without it"
 
 
 def run_without_spark(stored: StoredLake, query: str) -> Found:
@@ -78,8 +128,10 @@ def run_without_spark(stored: StoredLake, query: str) -> Found:
         try:
             columns += stored.view(table).columns
         except NotStoredError:
-            _check_table(table)
-            raise
+            if (declared := _columns_of_empty(stored, table)) is None:
+                raise
+            stored.view_empty(table, declared)
+            columns += declared
     try:
         return stored.run(translated)
     except duckdb.Error as error:
@@ -90,11 +142,18 @@ def run_without_spark(stored: StoredLake, query: str) -> Found:
         raise UnknownNameError(f"there is no column {found[1]}: {there}") from None
 
 
-def _check_table(name: str) -> None:
+def _columns_of_empty(stored: StoredLake, name: str) -> dict[str, str] | None:
+    """Return the columns of a table that a run would fill, and that nothing has filled yet; None if it is another one.
+
+    Raises UnknownNameError.
+    """
     from barnabas.lake.tables.all import TABLES  # imports pyspark, which the tables that are stored do without
 
-    if name not in TABLES:
+    if (table := TABLES.get(name)) is None:
         raise UnknownNameError(f"there is no table {name}; see: barnabas lake tables")
+    if table.layer == "gold" or table.path in stored.manifest.tables:
+        return None
+    return {column.name: column.type for column in table.columns}
 
 
 def _check(node: exp.Expr) -> None:

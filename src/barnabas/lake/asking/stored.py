@@ -11,7 +11,7 @@ than most answers.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -92,6 +92,12 @@ class StoredLake:
             self.connection.execute(f"CREATE VIEW {_quoted(name)} AS {self._rows_of(state)}")
             self._viewed.add(name)
         return state
+
+    def view_empty(self, name: str, columns: Mapping[str, str]) -> None:
+        """Make a table that no batch has filled yet a view of this connection."""
+        if name not in self._viewed:
+            self.connection.execute(f"CREATE VIEW {_quoted(name)} AS {self._rows_of(TableState(dict(columns)))}")
+            self._viewed.add(name)
 
     def _rows_of(self, state: TableState) -> str:
         types = {name: _type(kind) for name, kind in state.columns.items()}

@@ -119,13 +119,23 @@ def folder_at(place: Path | str | Folder) -> Folder:
 
 
 def log_directory(folder: Folder) -> Path:
-    """Return where Spark logs: in the lake or, if that is at an address, in a directory of the user."""
+    """Return where Spark logs: in the lake or, if that is at an address or may only be read, in a directory of the user."""
     from barnabas.lake.keeping.local_folder import LocalFolder
 
-    if isinstance(folder, LocalFolder):
-        return folder.path / "log"
+    if isinstance(folder, LocalFolder) and may_be_written(inside := folder.path / "log"):
+        return inside
     state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     return state / "barnabas" / quote(str(folder), safe="")
+
+
+def may_be_written(directory: Path) -> bool:
+    """Return whether this user may write in a directory, and to the files in it, or may make it."""
+    by_effect = {"effective_ids": True} if os.access in os.supports_effective_ids else {}
+    if not directory.is_dir():
+        there = next(parent for parent in directory.parents if parent.exists())
+        return os.access(there, os.W_OK | os.X_OK, **by_effect)
+    is_ours = os.access(directory, os.W_OK | os.X_OK, **by_effect)
+    return is_ours and all(os.access(each, os.W_OK, **by_effect) for each in directory.iterdir())
 
 
 class _Pieces(io.RawIOBase):

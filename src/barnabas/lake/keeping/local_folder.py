@@ -35,7 +35,7 @@ class LocalFolder:
 
     def files(self, below: str = "") -> list[File]:
         found = []
-        for walked, _, names in os.walk(self.path / below):
+        for walked, _, names in os.walk(self.path / below, onerror=_unless_gone):
             for name in names:
                 path = Path(walked) / name
                 with suppress(FileNotFoundError):  # removed since it was listed
@@ -139,3 +139,9 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _unless_gone(error: OSError) -> None:
+    """Raise what keeps a directory from being read: without its files, a lake would have fewer rows."""
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        raise error

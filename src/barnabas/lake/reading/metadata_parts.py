@@ -23,7 +23,7 @@ from barnabas.lake.reading.metadata_files import (
 from barnabas.lake.reading.metadata_options import MetadataOptions
 from barnabas.lake.reading.metadata_rows import RowFormat, Wanted, read_piece, rows_of
 from barnabas.lake.reading.metadata_scan import Scan, inspect
-from barnabas.lake.reading.metadata_skipped import Skipped, skipped
+from barnabas.lake.reading.metadata_skipped import DamagedCopy, Skipped, damaged_copies, skipped
 from barnabas.lake.reading.options import LATEST
 from barnabas.storage.snapshots import SnapshotId
 
@@ -61,9 +61,13 @@ class Observed:
         self.verdicts = verdicts(copies, self.options.voters)
 
     def skipped(self) -> Skipped | None:
-        """Return what a stream skips at the end of the log, since it is not known to be committed; None if nothing."""
+        """Return what a stream skips at the end of the log; None if nothing."""
         uncommitted = self.options.include_uncommitted
         return skipped(self.copies, self.verdicts, self.options.voters, uncommitted=uncommitted)
+
+    def damaged_copies(self) -> list[DamagedCopy]:
+        """Return what is damaged in one copy and was read from another one."""
+        return list(damaged_copies(self.copies, self.verdicts))
 
 
 def observe(options: MetadataOptions) -> list[Observed]:

@@ -93,7 +93,14 @@ def size(number: float) -> str:
 
 
 def rate(number: float) -> str:
-    return f"{size(number)}/s"
+    """Format a number of bytes a second; what is less than one, by the minute, hour or day.
+
+    >>> rate(2048), rate(0.36), rate(0)
+    ('2.0 KiB/s', '22 B/min', '0 B/s')
+    """
+    units = ((1, "s"), (60, "min"), (3600, "h"), (86400, "day"))
+    seconds, unit = next((each for each in units if number * each[0] >= 1), units[-1 if number else 0])
+    return f"{size(number * seconds)}/{unit}"
 
 
 def duration(minutes: float) -> str:

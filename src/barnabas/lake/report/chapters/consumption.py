@@ -136,7 +136,8 @@ def group_lag_growth_chart(cluster: ClusterContent, name: str) -> str:
     speed = worst["records_per_minute"]
     how = "" if speed is None or worst["verdict"] != "growing" else f", {short(round(speed, 1))} more each minute"
     age = f", the oldest {duration(worst['lag_minutes'])} old" if worst["lag_minutes"] else ""
-    finding = f"{worst['group_id']} is {counted(worst['lag'], 'record')} behind{age} ({worst['verdict']}{how})"
+    trend = "trend unknown" if worst["verdict"] == "unknown" else worst["verdict"]
+    finding = f"{worst['group_id']} is {counted(worst['lag'], 'record')} behind{age} ({trend}{how})"
     bars = [
         Bar(
             row["group_id"],

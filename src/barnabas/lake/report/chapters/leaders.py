@@ -36,6 +36,8 @@ def unclean_elections(cluster: ClusterContent) -> KeyFigure | None:
     if unclean:
         said = f"Records may be lost. They are among {counted(total, 'leader change')}."
         return KeyFigure("unclean elections", count(unclean), Verdict.ACT, said)
+    if is_single(cluster):
+        return None  # its partitions change leaders when it goes and comes, which incidents tell
     said = "No partition ever changed its leader."
     if causes:
         cause = max(causes, key=lambda name: (causes[name], name))
@@ -48,7 +50,9 @@ LEADER_CHANGES = Section(
     question="Which partitions changed their leader, and why?",
     order="cause = 'unclean election' desc, offset desc, topic_name, partition",
     empty="No partition ever changed its leader.",
-    columns=("time", "topic_name", "partition", "leader_before", "leader", "cause", "leader_epoch", "offset"),
+    columns=("time", "topic_name", "partition", "alike", "leader_before", "leader", "cause", "leader_epoch", "offset"),
+    # A broker that goes or comes is a row for each leader that follows, and not one for each partition.
+    alike=("date_trunc('minute', time)", "leader_before", "leader", "cause"),
     queries=(LEADER_CHANGES_OVER_TIME,),
     chart=leader_changes_chart,
     figures=(unclean_elections,),
@@ -108,7 +112,14 @@ ISR_FLAPS = Section(
     question="Which replicas left the ISR, and how often?",
     order="times desc, shortest_minutes nulls last, topic_name, partition, broker_id",
     empty="No replica ever left the ISR.",
-    columns=("topic_name", "partition", "broker_id", "times", "shortest_minutes", "last_time", "first_time"),
+    columns=("topic_name", "partition", "alike", "broker_id", "times", "shortest_minutes", "last_time", "first_time"),
+    alike=(
+        "broker_id",
+        "times",
+        "round(shortest_minutes)",
+        "date_trunc('minute', first_time)",
+        "date_trunc('minute', last_time)",
+    ),
     queries=(ISR_FLAPS_BY_BROKER,),
     chart=isr_flaps_chart,
     figures=(left_the_isr,),
