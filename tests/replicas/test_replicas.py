@@ -21,6 +21,7 @@ from barnabas.replicas.partition import Partition
 from barnabas.replicas.replicas import Assign, Replicas
 from barnabas.steps import at_once
 from barnabas.storage import Log, StorageError, TopicPartition, read_offset_checkpoint, read_topic_id
+from barnabas.storage.log_dirs import ScannedDir, scan_log_dir
 from barnabas.wire import ErrorCode, KafkaError, Message, Uuid
 from barnabas.wire.records.metadata import (
     PartitionChangeRecord,
@@ -52,6 +53,13 @@ def topic(
         for number in range(partitions)
     ]
     return [TopicRecord(name=name, topic_id=topic_id), *rows]
+
+
+def scanned(path: str) -> ScannedDir | StorageError:
+    try:
+        return scan_log_dir(Path(path))
+    except StorageError as error:
+        return error
 
 
 class Broker:
@@ -86,7 +94,9 @@ class Broker:
             assign=assign or (lambda partition, directory_id, accepted: accepted()),
         )
         self.image = replay(EMPTY_IMAGE, records, HERE)
-        self.previous_epoch = self.replicas.start(self.image)
+        found = {path: scanned(path) for path in self.directories.paths if self.directories.is_online(path)}
+        self.previous_epoch = self.replicas.take_scanned(found)
+        self.replicas.start(self.image, found)
 
     def _offline(self) -> None:
         self.told_offline += 1

@@ -694,8 +694,7 @@ class Node(NodeServices):
             await import_coordinators()
         # This process holds the locks of the directories, so no earlier process of this broker is running.
         self.controller.heartbeats.forget(self.config.node_id)
-        previous_epoch = self.replicas.start(self.image, self._scanned)
-        self._scanned.clear()
+        previous_epoch = self.replicas.take_scanned(self._scanned)
         self._check_log_dirs()  # before the controller is told of this broker
         self._lifecycle = BrokerLifecycle(
             self.config,
@@ -709,6 +708,11 @@ class Node(NodeServices):
             heartbeat_channel=self._heartbeat_channel,
         )
         self.dynamic.watch(("cordoned.log.dirs",), self._tell_controller)
+        await self._first_of(self._lifecycle.register())
+        # Only now the image is not older than this process: logs of topics that it lacks would be set aside.
+        self.replicas.start(self.image, self._scanned)
+        self._scanned.clear()
+        self._check_log_dirs()
         await self._first_of(self._lifecycle.start())
         self.replication.fetchers.start()
         world = self.surroundings
