@@ -53,6 +53,7 @@ SETTINGS = {
     "metadata.log.max.record.bytes.between.snapshots": "20000",
 }
 START_S = 240.0
+FIRST_VERSION = MetadataVersion.IBP_4_1_IV1  # of clusters whose features are upgraded
 
 
 class Mix:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -66,6 +67,8 @@ def test_a_mirror_of_apache_kafka(kafka: ApacheKafka, tmp_path: Path) -> None:
     (row,) = metadata.rows(kafka, "mirror", mirror, "--until-end")
     assert (row["start_offset"], row["set_aside"]) == (0, [])
     assert content(mirror) == content(theirs)
+    late = tmp_path / "late"
+    shutil.copytree(mirror, late)  # a mirror that is not started again for long
 
     with Process("metadata", "mirror", mirror, "-b", kafka.bootstrap, merged=True) as following:
         client = admin(kafka.bootstrap)
@@ -89,6 +92,14 @@ def test_a_mirror_of_apache_kafka(kafka: ApacheKafka, tmp_path: Path) -> None:
         following.stop()
     done = metadata.rows(kafka, "mirror", mirror, "--until-end")[0]
     assert (done["start_offset"], done["set_aside"]) == (0, []), "nothing is missing in between"
+
+    early = content(late)
+    (caught_up,) = metadata.rows(kafka, "mirror", late, "--until-end")
+    aside = late / f"until-{row['end_offset']}"
+    assert caught_up["set_aside"] == [str(aside)], "it goes on with a snapshot of Apache Kafka"
+    assert caught_up["start_offset"] > row["end_offset"]
+    assert topics_in(late) == topics_in(mirror)
+    assert (content(aside), topics_in(aside)) == (early, {"first"})
 
     kept = content(mirror)
     names = {"first", "topic-11", "after"}

@@ -1,6 +1,6 @@
 """Clusters of Apache Kafka and barnabas at work: clients go on while leaders and replicas move across and nodes are killed.
 
-At the end all replicas are the same bytes, and all nodes have the same metadata.
+The features are upgraded meanwhile. At the end all replicas are the same bytes, and all nodes have the same metadata.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ import pytest
 
 from barnabas.client import sync
 from barnabas.client.admin.elections import ElectionType
+from barnabas.client.admin.features import FeatureUpdate
+from barnabas.metadata.versions import LATEST_VERSION, METADATA_VERSION
 from barnabas.wire import ErrorCode, KafkaError
 from tests.crash.clients import create_topic, wait_until
 from tests.crash.loads import Group, Load, Stream, Transactions, settled_first
 from tests.crash.test_log_kill import Crew
 from tests.interop.java_program import compiled, printed
-from tests.interop.mixed import Mix
+from tests.interop.mixed import FIRST_VERSION, Mix
 from tests.interop.test_java_clients import SCENARIOS
 
 pytestmark = pytest.mark.interop
@@ -140,7 +142,7 @@ def test_clients_go_on_while_leaders_and_replicas_move_and_nodes_are_killed(
     java = compiled("Clients", tmp_path / "classes")
     loads = loads_of(Random(1))
     topics = ["stream", "transactions-left", "transactions-right", *INTERNAL]
-    with Mix(tmp_path, nodes) as mix, administered(mix) as admin:
+    with Mix(tmp_path, nodes, version=FIRST_VERSION) as mix, administered(mix) as admin:
         assert {(each.id, each.is_fenced) for each in admin.describe_cluster().nodes} == {(n, False) for n in BROKERS}
         for topic in INTERNAL:
             create_topic(mix.bootstrap, topic, 3, {"cleanup.policy": "compact"})
@@ -153,6 +155,8 @@ def test_clients_go_on_while_leaders_and_replicas_move_and_nodes_are_killed(
         try:
             crew.work()
             time.sleep(1)
+            (refused,) = admin.update_features({METADATA_VERSION: FeatureUpdate(LATEST_VERSION)}).values()
+            assert refused is None, refused
             places = replicas_of(admin, topics)
             for turns in (1, 2, 0):  # each broker leads each partition once, also those of coordinators
                 move(admin, rotated(places, turns))
@@ -163,8 +167,6 @@ def test_clients_go_on_while_leaders_and_replicas_move_and_nodes_are_killed(
                 move(admin, places)
             crew.raise_errors()
             for node_id in nodes:
-                if "controller" in nodes[node_id] and "broker" not in nodes[node_id]:
-                    continue
                 mix.kill(node_id)
                 time.sleep(2)
                 mix.start(node_id)
@@ -181,5 +183,8 @@ def test_clients_go_on_while_leaders_and_replicas_move_and_nodes_are_killed(
                 load.close()
         mix.assert_replicas_equal({f"{topic}-{index}": ids for (topic, index), ids in places.items()})
         mix.stop()
-        mix.assert_metadata_equal()
+        image = mix.assert_metadata_equal()
+        assert image.features[METADATA_VERSION] == LATEST_VERSION
+        registered = {tuple(sorted(each.features.items())) for each in image.brokers.values()}
+        assert len(registered) == 1, "brokers of both kinds register the same levels of features"
         assert mix.complaints() == []

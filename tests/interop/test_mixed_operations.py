@@ -15,17 +15,16 @@ from tools.apache_kafka import HOST, VERSION
 from barnabas.client import sync
 from barnabas.client.admin.features import FeatureUpdate
 from barnabas.client.admin.quorum import QuorumInfo, ReplicaState
-from barnabas.metadata.versions import LATEST_VERSION, METADATA_VERSION, MetadataVersion
+from barnabas.metadata.versions import LATEST_VERSION, METADATA_VERSION
 from barnabas.wire import KafkaError
 from tests.crash.clients import wait_until
 from tests.interop.conftest import jars
-from tests.interop.mixed import Mix
+from tests.interop.mixed import FIRST_VERSION, Mix
 from tests.interop.mixed_clients import Clients
 from tests.interop.test_mixed_life import INTERNAL, administered, all_in_sync, move, replicas_of
 
 pytestmark = pytest.mark.interop
 
-FIRST_VERSION = MetadataVersion.IBP_4_1_IV1
 NODES = {1: "barnabas broker,controller", 2: "apache broker,controller", 3: "barnabas broker,controller"}
 JOINING = {4: "apache broker,controller", 5: "barnabas broker,controller"}
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import sys
 from collections.abc import Callable, Coroutine
 from itertools import count
 from pathlib import Path
@@ -155,6 +157,27 @@ def test_a_killed_mirror_goes_on_without_a_gap_or_a_double(tmp_path: Path) -> No
         await copied(node, tmp_path / "mirror")
         log = max(metadata_log_directory(tmp_path / "mirror").glob("*.log"))
         log.write_bytes(log.read_bytes()[:-40])  # the end of the last batch was not written
+        await copied(node, tmp_path / "mirror")
+        assert log_bytes(tmp_path / "mirror") == log_bytes(tmp_path / "node")
+
+    with_node(tmp_path / "node", scenario)
+
+
+def test_a_mirror_without_room_names_the_file_and_goes_on_later(tmp_path: Path) -> None:
+    """A limit of the size of files stands in for a full disk: both end a write."""
+
+    async def scenario(node: Node) -> None:
+        await create(node, "a", *(f"t{number:02d}" for number in range(40)))
+        mirror = ["-m", "barnabas", "metadata", "mirror", str(tmp_path / "mirror"), "--until-end"]
+        copying = await asyncio.create_subprocess_exec(
+            "sh",
+            *("-c", 'ulimit -f 8; exec "$@"', "sh", sys.executable, *mirror, "-b", address_of(node, "PLAINTEXT")),
+            stderr=asyncio.subprocess.PIPE,
+        )
+        _, said = await copying.communicate()
+        assert copying.returncode == 1
+        assert re.search(r"00\.log failed: File too large", said.decode()), said.decode()
+        assert 0 < len(log_bytes(tmp_path / "mirror")) < len(log_bytes(tmp_path / "node"))
         await copied(node, tmp_path / "mirror")
         assert log_bytes(tmp_path / "mirror") == log_bytes(tmp_path / "node")
 

@@ -1,9 +1,9 @@
 """The broker's requests to the active controller: registration, heartbeats, producer ids, directories of replicas.
 
 It sends Kafka's own requests to the controller's listener, even if the controller is in the same process. A broker is
-fenced until it has read its own registration, and serves clients only after that. Before it stops, it asks the
-controller, so that the controller can move its leaderships. Heartbeats have a channel of their own, as in Kafka: they do
-not wait for the commit of another request.
+fenced until it has read its own registration; only then it looks at its logs, and after that it serves clients. Before it
+stops, it asks the controller, so that the controller can move its leaderships. Heartbeats have a channel of their own, as
+in Kafka: they do not wait for the commit of another request.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SHUTDOWN_HEARTBEAT_S = 0.05
 
 
 class BrokerLifecycle:
-    """The broker's registration and heartbeats. `start` returns when the broker is registered and unfenced."""
+    """The broker's registration and heartbeats: first `register`, then `start`, which returns when the broker is unfenced."""
 
     def __init__(
         self,
@@ -70,8 +70,19 @@ class BrokerLifecycle:
         self._news = asyncio.Event()
         self.epoch = -1
 
-    async def start(self) -> None:
+    async def register(self) -> None:
+        """Register, and wait until this node has read that.
+
+        Only then its image has all that was committed before it started. An older image, of a snapshot or of the part of the
+        log that it knows to be committed, may lack topics whose logs are in its log dirs.
+        """
         await self._register()
+        while not self._has_read_registration:
+            await self._beat(want_fence=True)
+            await asyncio.sleep(RETRY_S)
+
+    async def start(self) -> None:
+        """Serve from now on: wait until the controller has unfenced this broker."""
         while (await self._beat()).is_fenced:
             await asyncio.sleep(RETRY_S)
         self._beating = asyncio.create_task(self._keep_beating())
@@ -191,13 +202,19 @@ class BrokerLifecycle:
             _log.warning("the controller refused a heartbeat: %s", error)
             await self._register()
 
-    async def _beat(self, *, want_shut_down: bool = False) -> BrokerHeartbeatResponse:
+    @property
+    def _has_read_registration(self) -> bool:
+        known = self._image().brokers.get(self._config.node_id)
+        return known is not None and known.incarnation_id == self._incarnation_id
+
+    async def _beat(self, *, want_shut_down: bool = False, want_fence: bool = False) -> BrokerHeartbeatResponse:
         image = self._image()
         request = BrokerHeartbeatRequest(
             broker_id=self._config.node_id,
             broker_epoch=self.epoch,
             current_metadata_offset=image.offset,
             want_shut_down=want_shut_down,
+            want_fence=want_fence,
             offline_log_dirs=self._log_directories.offline_ids,
         )
         version = HEARTBEAT_VERSION

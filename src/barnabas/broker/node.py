@@ -689,8 +689,7 @@ class Node(NodeServices):
             await import_coordinators()
         # This process holds the locks of the directories, so no earlier process of this broker is running.
         self.controller.heartbeats.forget(self.config.node_id)
-        previous_epoch = await in_slices(self.replicas.start_in_slices(self.image, self._scanned))
-        self._scanned.clear()
+        previous_epoch = self.replicas.take_scanned(self._scanned)
         self._check_log_dirs()  # before the controller is told of this broker
         self._lifecycle = BrokerLifecycle(
             self.config,
@@ -704,6 +703,11 @@ class Node(NodeServices):
             heartbeat_channel=self._heartbeat_channel,
         )
         self.dynamic.watch(("cordoned.log.dirs",), self._tell_controller)
+        await self._first_of(self._lifecycle.register())
+        # Only now the image is not older than this process: logs of topics that it lacks would be set aside.
+        await in_slices(self.replicas.start_in_slices(self.image, self._scanned))
+        self._scanned.clear()
+        self._check_log_dirs()
         await self._first_of(self._lifecycle.start())
         self.replication.fetchers.start()
         world = self.surroundings

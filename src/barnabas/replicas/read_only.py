@@ -149,7 +149,7 @@ class ReadOnlyReplicas(Replicas):
         self._logs = logs
         self._refusal = refusal
 
-    def start(self, image: MetadataImage, scanned: Mapping[str, ScannedDir | StorageError] | None = None) -> int:
+    def start(self, image: MetadataImage, scanned: Mapping[str, ScannedDir | StorageError] | None = None) -> None:
         self._image = image
         for name, found in self._logs.items():
             topic = image.topics.get(name.topic)
@@ -174,7 +174,6 @@ class ReadOnlyReplicas(Replicas):
             )
             self._by_topic.setdefault(name.topic, {})[name.partition] = partition
             self._led(partition, True)
-        return -1
 
     def _opener(self, partition: Partition) -> Callable[[], Log]:
         found = self._logs[partition.name]

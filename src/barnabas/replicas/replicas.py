@@ -189,31 +189,42 @@ class Replicas:
 
     # --- following the image
 
-    def start(self, image: MetadataImage, scanned: Mapping[str, ScannedDir | StorageError] | None = None) -> int:
+    def take_scanned(self, scanned: Mapping[str, ScannedDir | StorageError]) -> int:
+        """Fail the log dirs that could not be read, by the results of `scan_log_dir` by path.
+
+        Returns the broker epoch of the last clean shutdown, or -1 if the last shutdown was unclean.
+        """
+        epochs: list[int | None] = []
+        for path in self._directories.paths:
+            if self._directories.is_online(path):
+                found = scanned[path]
+                if isinstance(found, StorageError):
+                    self._directories.fail(path, found)
+                epochs.append(None if isinstance(found, StorageError) else found.clean_shutdown_epoch)
+        return min((-1 if epoch is None else epoch for epoch in epochs), default=-1)
+
+    def start(self, image: MetadataImage, scanned: Mapping[str, ScannedDir | StorageError] | None = None) -> None:
         """Do the same as `start_in_slices`, without a pause."""
-        return at_once(self.start_in_slices(image, scanned))
+        at_once(self.start_in_slices(image, scanned))
 
     def start_in_slices(
         self, image: MetadataImage, scanned: Mapping[str, ScannedDir | StorageError] | None = None
-    ) -> Slices[int]:
+    ) -> Slices[None]:
         """Add the replicas that the image assigns to this broker, and the logs found in the log dirs.
 
-        `scanned` has the results of `scan_log_dir` by path; without it, the log dirs are scanned here. Returns the broker
-        epoch of the last clean shutdown, or -1 if the last shutdown was unclean. Images that are published meanwhile are
-        followed at the end.
+        `scanned` has the results of `scan_log_dir` by path; without it, the log dirs are scanned here. A log that is not one
+        of the image's is set aside, so the image must have all that was committed before. Images that are published
+        meanwhile are followed at the end.
         """
         self._image = image
-        epochs: list[int | None] = []
         for path in self._directories.paths:
             if self._directories.is_online(path):
                 try:
                     found = scan_log_dir(Path(path)) if scanned is None else scanned[path]
                     if isinstance(found, StorageError):
                         raise found
-                    epochs.append(found.clean_shutdown_epoch)
                     yield from self._look_at(path, found, image)
                 except StorageError as error:
-                    epochs.append(None)
                     self._directories.fail(path, error)
         yield from self._settle_futures(image)
         yield from self._drop_lost(image)
@@ -223,7 +234,6 @@ class Replicas:
             before, image = image, self._image
             yield from self._follow(before, image, ())
         self._is_started = True
-        return min((-1 if epoch is None else epoch for epoch in epochs), default=-1)
 
     def image_changed(self, old: MetadataImage, new: MetadataImage, records: Sequence[Any]) -> Slices[None]:
         """Follow a new image. Subscribed to the metadata loop."""

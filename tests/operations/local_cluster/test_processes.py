@@ -37,3 +37,26 @@ def test_brokers_stop_before_controllers_and_those_of_apache_kafka_one_after_ano
     monkeypatch.setattr(processes, "_stop_at_once", stopped)
     assert processes.stop(cluster, [101, 1, 2, 3, 4]) == []
     assert turns == [[3], [4], [1, 2], [101]]
+
+
+def test_nodes_that_are_only_brokers_stop_while_all_controllers_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = "broker,controller"
+    nodes = [
+        node(1, both),
+        node(2, both, is_apache=True),
+        node(3, both, is_apache=True),
+        node(4, "broker", is_apache=True),
+        node(5, "broker"),
+    ]
+    cluster = create(tmp_path / "cluster", nodes, (), {}, lambda: 0, Random(1), kafka_home=tmp_path)
+    turns: list[list[int]] = []
+
+    def stopped(_: LocalCluster, node_ids: Iterable[int]) -> list[int]:
+        turns.append(list(node_ids))
+        return []
+
+    monkeypatch.setattr(processes, "_stop_at_once", stopped)
+    assert processes.stop(cluster, [1, 2, 3, 4, 5]) == []
+    assert turns == [[4], [5], [2], [3], [1]]

@@ -124,16 +124,16 @@ def send(cluster: LocalCluster, node_id: int, number: signal.Signals) -> int:
 def stop(cluster: LocalCluster, node_ids: Iterable[int]) -> list[int]:
     """Stop nodes cleanly and wait until they have ended. Return those that had to be killed.
 
-    Brokers are stopped before nodes that are only controllers, because a broker asks the active controller for its shutdown.
-    For the same reason the brokers of nodes that are both leave first, and then the nodes stop.
-    Nodes of Apache Kafka are stopped first and one after another: each waits long if there is no active controller.
+    A broker asks the active controller for its shutdown. So nodes that are only brokers stop first, then those that are both,
+    whose brokers leave before the nodes stop, and last those that are only controllers.
+    Among them, nodes of Apache Kafka are stopped first and one after another: each waits long if there is no active controller.
     """
     wanted = list(node_ids)
-    controllers = [each for each in wanted if each in cluster.nodes and not cluster.nodes[each].is_broker]
-    brokers = [each for each in wanted if each not in controllers]
     return [
         killed
-        for some in (*_turns(cluster, brokers), *_turns(cluster, controllers))
+        for is_broker, is_controller in ((True, False), (True, True), (False, True))
+        for some in _turns(cluster, [each for each in wanted if _roles(cluster, each) == (is_broker, is_controller)])
+        if some
         for killed in _stop_at_once(cluster, some)
     ]
 
@@ -153,6 +153,12 @@ def stop_started(
             process.kill()
             process.wait()
     return killed
+
+
+def _roles(cluster: LocalCluster, node_id: int) -> tuple[bool, bool]:
+    """Return whether a node is a broker and a controller; nothing is known of one that is not in the cluster."""
+    node = cluster.nodes.get(node_id)
+    return (True, False) if node is None else (node.is_broker, node.is_controller)
 
 
 def _turns(cluster: LocalCluster, node_ids: list[int]) -> list[list[int]]:
