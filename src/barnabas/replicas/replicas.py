@@ -1,8 +1,8 @@
 """All partitions that this broker has a replica of: a table that follows the metadata image, stored in the log dirs.
 
 Its one rule: the image decides which replicas exist, not the directories. A partition that the image assigns to this
-broker enters the table at once; its directory is created in the background, or on first use. A directory of a partition
-that the image does not assign to this broker is renamed to a stray, as in Kafka, and never deleted here.
+broker enters the table at once; its directory is created in the background, or on first use. `found_logs` sets aside the
+directories of others.
 
 The directory where a replica's files are is its location. If the controller has another one, it is told (`assign`). A
 replica that is being moved has a second directory with a future log, until that replaces the first (`moving`).
@@ -29,6 +29,7 @@ from barnabas.metadata.image import MetadataImage
 from barnabas.metadata.pmap import differences
 from barnabas.metadata.topics import Topic, touched_topics
 from barnabas.replicas.closing import close_all
+from barnabas.replicas.found_logs import FoundLogs
 from barnabas.replicas.large_payloads import LargePayloads
 from barnabas.replicas.leading import Proposal
 from barnabas.replicas.log_dir_checkpoints import LogDirCheckpoints
@@ -41,7 +42,7 @@ from barnabas.replicas.traffic import Traffic
 from barnabas.replicas.unopened_logs import UnopenedLogs, shorter
 from barnabas.replicas.unwritten_epochs import UnwrittenEpochs
 from barnabas.slices import in_slices
-from barnabas.steps import ROWS_PER_STEP, Slices, at_once, in_order, stepwise
+from barnabas.steps import ROWS_PER_STEP, Slices, at_once, in_order
 from barnabas.storage import (
     Log,
     StorageError,
@@ -49,18 +50,13 @@ from barnabas.storage import (
     read_topic_id,
     write_topic_id,
 )
-from barnabas.storage.files import fsync_directory, is_directory, rename
+from barnabas.storage.files import is_directory, rename
 from barnabas.storage.log_dirs import (
-    CLEAN_SHUTDOWN_FILE,
     DirectoryState,
-    PartitionDirectory,
     ScannedDir,
-    delete_clean_shutdown,
     directory_name,
-    scan_log_dir,
     write_clean_shutdown,
 )
-from barnabas.storage.offline import end_offset_of
 from barnabas.wire import ErrorCode, KafkaError, Uuid, random_uuid
 from barnabas.wire.records.metadata import ConfigRecord
 
@@ -129,9 +125,9 @@ class Replicas:
         self._assign = assign
         self._by_topic: dict[str, dict[int, Partition]] = {}
         self._settings: dict[str, TopicSettings] = {}
-        self._checkpoints: dict[str, LogDirCheckpoints] = {}
-        self._found: dict[TopicPartition, str] = {}
-        self._futures: dict[TopicPartition, tuple[str, Path]] = {}
+        self._found_logs = FoundLogs(node_id, directories, random, now_ms)
+        self._checkpoints = self._found_logs.checkpoints
+        self._found = self._found_logs.log_dirs
         self._counts: Counter[str] = Counter()
         self.unopened = UnopenedLogs()
         self.wants_creation: Callable[[], None] = lambda: None
@@ -140,7 +136,7 @@ class Replicas:
         self._openers: ThreadPoolExecutor | None = None
         self._left: set[Log] = set()
         self._is_started = False
-        self.deleted: list[tuple[int, Path]] = []
+        self.deleted = self._found_logs.deleted
         self.moves = Moves(self, lambda: self._rate("replica.alter.log.dirs.io.max.bytes.per.second"))
         self.leader_throttle = Throttle(lambda: self._rate("leader.replication.throttled.rate"), now_ms)
         self.follower_throttle = Throttle(lambda: self._rate("follower.replication.throttled.rate"), now_ms)
@@ -217,17 +213,7 @@ class Replicas:
         meanwhile are followed at the end.
         """
         self._image = image
-        for path in self._directories.paths:
-            if self._directories.is_online(path):
-                try:
-                    found = scan_log_dir(Path(path)) if scanned is None else scanned[path]
-                    if isinstance(found, StorageError):
-                        raise found
-                    yield from self._look_at(path, found, image)
-                except StorageError as error:
-                    self._directories.fail(path, error)
-        yield from self._settle_futures(image)
-        yield from self._drop_lost(image)
+        yield from self._found_logs.find(image, scanned)
         for topic_id in (yield from in_order(image.topics.by_id)):
             yield from self._topic_changed(None, image.topics.by_id[topic_id])
         while self._image is not image:
@@ -324,7 +310,7 @@ class Replicas:
             self._led(partition, True)
         else:
             self._followed(partition)
-        future = self._futures.pop(name, None)
+        future = self._found_logs.futures.pop(name, None)
         if future is not None and not partition.is_offline:
             self.moves.resume(partition, *future)
         self._tell_place(partition)
@@ -389,114 +375,6 @@ class Replicas:
             self.fail_dir(str(log_dir), error)
 
     # --- opening and creating logs
-
-    def _look_at(self, path: str, found: ScannedDir, image: MetadataImage) -> Slices[None]:
-        if found.was_clean and found.clean_shutdown_epoch is None:
-            what = "%s has no broker epoch: the shutdown counts as clean for logs, but not for the controller"
-            _log.warning(what, Path(path) / CLEAN_SHUTDOWN_FILE)
-        self._checkpoints[path] = LogDirCheckpoints(Path(path), found)
-        for number, (directory, topic_id) in enumerate(found.partitions, 1):
-            if number % ROWS_PER_STEP == 0:
-                yield
-            name = directory.partition
-            if directory.state is DirectoryState.DELETED:
-                self.deleted.append((0, directory.path))
-            elif not self._is_ours(name, topic_id, image):
-                _log.warning("%s is not a replica of this broker", directory.path)
-                self._rename_aside(directory.path, name, DirectoryState.STRAY)
-            elif directory.state is DirectoryState.FUTURE:
-                if name in self._futures:  # left over from a move that another one replaced
-                    self._rename_aside(directory.path, name, DirectoryState.DELETED)
-                else:
-                    self._futures[name] = path, directory.path
-            elif self._found.setdefault(name, path) != path:
-                self._choose_one(directory, Path(self._found[name]) / directory_name(name), image)
-        delete_clean_shutdown(Path(path))
-
-    def _drop_lost(self, image: MetadataImage) -> Slices[None]:
-        """Drop the checkpoints of partitions that are in no log dir, with a warning if they had records."""
-        for path, checkpoints in self._checkpoints.items():
-            here: set[TopicPartition] = set()
-            for some in stepwise(self._found.items()):
-                here.update(name for name, log_dir in some if log_dir == path)
-                yield
-            here |= {name for name, (log_dir, _) in self._futures.items() if log_dir == path}
-            for some_names in stepwise(checkpoints.recovery_points):
-                for name in some_names:
-                    if name not in self._found and name not in here and self._is_ours(name, None, image):
-                        checkpoints.warn_of_loss(name, 0)
-                yield
-            yield from checkpoints.keep_only(here)
-
-    def _choose_one(self, found: PartitionDirectory, other: Path, image: MetadataImage) -> None:
-        """Keep one of two directories of a partition, left by a crash between the two renames that end a move.
-
-        Both then have all records. If one of the log dirs failed, the other log may have continued: the longer one is
-        kept.
-        """
-        name = found.partition
-        ids = {read_topic_id(each) for each in (found.path, other)}
-        if len(ids) != 1 or None in ids:
-            raise StorageError(
-                f"{name} is in both {other.parent} and {found.path.parent}: remove one of the directories"
-            )
-        ends = {each: end_offset_of(each) for each in (found.path, other)}
-        kept = max(ends, key=lambda each: (ends[each], self._is_assigned(name, str(each.parent), image)))
-        gone = other if kept == found.path else found.path
-        is_same = ends[kept] == ends[gone]
-        _log.warning("%s was being moved: using its log in %s, renaming %s", name, kept.parent, gone)
-        self._found[name] = str(kept.parent)
-        self._rename_aside(gone, name, DirectoryState.DELETED if is_same else DirectoryState.STRAY)
-        self._checkpoints[str(gone.parent)].forget(name)
-
-    def _settle_futures(self, image: MetadataImage) -> Slices[None]:
-        """Decide about the future logs found at startup. Those of moves to resume stay in `_futures`."""
-        is_complete = all(map(self._directories.is_online, self._directories.paths))
-        for name, (path, directory) in list(self._futures.items()):
-            yield
-            current = self._found.get(name)
-            try:
-                if current == path:
-                    del self._futures[name]
-                    self._rename_aside(directory, name, DirectoryState.DELETED)
-                elif current is None and self._is_assigned(name, path, image):
-                    # The controller has accepted the move, and the current log is gone.
-                    _log.warning("%s was being moved: its log is now in %s", name, path)
-                    del self._futures[name]
-                    self._found[name] = path
-                    rename(directory, directory.parent / directory_name(name))
-                    fsync_directory(directory.parent)
-                elif current is None and is_complete:
-                    _log.warning("%s is an incomplete copy of %s, whose original is gone", directory, name)
-                    del self._futures[name]
-                    self._rename_aside(directory, name, DirectoryState.STRAY)
-                    self._checkpoints[path].forget(name)
-                elif current is None:
-                    del self._futures[name]  # the original is in a log dir that is offline
-            except StorageError as error:
-                self._directories.fail(path, error)
-
-    def _rename_aside(self, path: Path, name: TopicPartition, state: DirectoryState) -> None:
-        """Rename an unused directory to one that is marked for deletion, or to a stray."""
-        aside = path.parent / directory_name(name, state, random_uuid(self._random).hex())
-        rename(path, aside)
-        fsync_directory(path.parent)
-        if state is DirectoryState.DELETED:
-            self.deleted.append((self._now_ms(), aside))
-        else:
-            _log.warning("renamed %s to %s", path, aside.name)
-
-    def _is_ours(self, name: TopicPartition, topic_id: Uuid | None, image: MetadataImage) -> bool:
-        topic = image.topics.get(name.topic)
-        if topic is None or not 0 <= name.partition < len(topic.partitions):
-            return False
-        is_same = topic_id is None or topic_id == topic.topic_id
-        return is_same and self.node_id in topic.partitions[name.partition].replicas
-
-    def _is_assigned(self, name: TopicPartition, log_dir: str, image: MetadataImage) -> bool:
-        """Whether the metadata has this replica in that log dir."""
-        topic, directory_id = image.topics.get(name.topic), self._directories.id_of(log_dir)
-        return topic is not None and topic.partitions[name.partition].directory(self.node_id) == directory_id
 
     def _open_log(self, partition: Partition) -> Log:
         """Open a log at once, on the event loop."""
@@ -678,7 +556,7 @@ class Replicas:
         name = partition.name
         self._checkpoints[log_dir].forget(name)
         try:
-            self._rename_aside(directory, name, DirectoryState.DELETED)
+            self._found_logs.rename_aside(directory, name, DirectoryState.DELETED)
         except StorageError as error:
             self.fail_dir(log_dir, error)
 
