@@ -223,8 +223,16 @@ def test_ten_thousand_topics_are_listed_searched_and_sorted_a_page_at_a_time(bro
 @pytest.mark.browser
 def test_several_clusters_are_in_one_console(broker: Broker, browser: Browser) -> None:
     with Broker(topics=["of-another-cluster"]) as other:
-        console = browser.start(entry(broker, "one"), entry(other, "two"))
-        assert browser.texts("tbody th") == ["one", "two"]
+        dead = ClusterEntry("dead", {"bootstrap.servers": "127.0.0.1:1", "bootstrap.timeout.ms": "500"})
+        console = browser.start(entry(broker, "one"), entry(other, "two"), dead)
+        assert browser.texts("tbody th") == ["one", "two", "dead"]
+
+        def has_all(_: object) -> bool:
+            browser.open(console.url)
+            return browser.texts("tbody td:nth-child(2)") == ["1 broker running", "1 broker running", "does not answer"]
+
+        WebDriverWait(browser.driver, WAIT_S).until(has_all)
+        assert browser.violations() == []
         browser.press("two")
         browser.wait_for("Brokers running")
         browser.open(f"{console.url}/c/two/topics")

@@ -6,6 +6,7 @@ Its one rule: no secret travels over plain HTTP, except within this machine. A n
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
@@ -17,9 +18,11 @@ from barnabas.client.errors import AuthenticationError
 from barnabas.console.errors import EXPECTED, RefusedError, problem_of
 from barnabas.console.forms import form_fields, read_form
 from barnabas.console.links import Link
+from barnabas.console.live import Answer
 from barnabas.console.security.hosts import is_loopback
 from barnabas.console.security.sessions import Login, Session, is_same_token
 from barnabas.console.settings import ClusterEntry
+from barnabas.console.visit import RUNNING
 
 if TYPE_CHECKING:
     from barnabas.console.app import Console
@@ -28,6 +31,7 @@ NO_LOGIN_OVER_HTTP = (
     "This connection is not encrypted, and does not come from the machine of the console. Logins and tokens are refused: "
     "start the console with --certificate and --key, or reach it through an SSH tunnel."
 )
+_PATIENCE_S = 2.0
 _TOO_MANY = "too many failed attempts from your address: wait a minute"
 
 
@@ -49,7 +53,8 @@ def routes(console: Console) -> list[Route]:
             return login_needed(console, request, console.settings.clusters[0])
         if len(console.settings.clusters) == 1:
             return RedirectResponse(f"/c/{quote(seen[0].name, safe='')}", 303)
-        values = {"clusters": console.settings.clusters, "seen": seen, "session": session}
+        states = dict(zip((each.name for each in seen), await _states(console, session, seen), strict=True))
+        values = {"clusters": console.settings.clusters, "states": states, "session": session}
         return _render(console, request, "clusters.html", values)
 
     async def enter(request: Request, token: str, target: str) -> Response:
@@ -116,6 +121,13 @@ def routes(console: Console) -> list[Route]:
         Route("/login/{cluster}", login_form, methods=["POST"]),
         Route("/logout", logout, methods=["POST"]),
     ]
+
+
+async def _states(console: Console, session: Session, seen: list[ClusterEntry]) -> list[Answer[frozenset[int]]]:
+    """Ask each cluster which of its brokers run. One that does not answer soon is shown without an answer."""
+    question = replace(RUNNING, name="state", patience_s=_PATIENCE_S, is_signal=False)
+    links = [console.links.link(each, session.logins.get(each.name)) for each in seen]
+    return await asyncio.gather(*(console.live.answer(each, question) for each in links))
 
 
 def login_needed(console: Console, request: Request, entry: ClusterEntry) -> Response:
