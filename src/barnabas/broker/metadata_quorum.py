@@ -101,6 +101,7 @@ class MetadataQuorum:
         )
         self._loader = MetadataLoader()
         self._gathered: list[MetadataBatch] = []
+        self._is_stopping = False
         self._news = asyncio.Event()  # the image or the leader has changed
         self._snapshotting: asyncio.Task[None] | None = None
         self._log_bytes_at_snapshot = self._log.size_in_bytes
@@ -136,6 +137,7 @@ class MetadataQuorum:
 
     async def stop(self, *, hands_over: bool = True) -> None:
         """Stop. A leader waits until another one leads, if it `hands_over`."""
+        self._is_stopping = True
         for task in (self._watching, self._timing):
             if task is not None:
                 task.cancel()
@@ -187,6 +189,7 @@ class MetadataQuorum:
 
     async def drop(self) -> None:
         """Stop without a word to the other voters and without a flush, as if the process had died."""
+        self._is_stopping = True
         for task in (self._watching, self._timing, self._snapshotting):
             if task is not None:
                 task.cancel()
@@ -252,7 +255,8 @@ class MetadataQuorum:
 
     def _snapshot_if_due(self) -> None:
         grown = self._log.size_in_bytes - self._log_bytes_at_snapshot
-        if self._snapshotting is not None or self.image.metadata_version is None or grown <= 0:
+        is_at_work = self._snapshotting is not None or self._is_stopping
+        if is_at_work or self.image.metadata_version is None or grown <= 0:
             return
         interval_ms = self._config.get_int("metadata.log.max.snapshot.interval.ms")
         by_size = grown >= self._config.get_int("metadata.log.max.record.bytes.between.snapshots")

@@ -101,7 +101,7 @@ class MetadataLoader:
             except Exception as error:
                 where = f"record {index} of the snapshot at offset {provenance.last_contained_offset}"
                 raise ReplayError(f"{where}: {_show(record)}: {error}") from error
-        self._reset(draft.finish(provenance))
+        self._reset((yield from draft.finish_in_slices(provenance)))
         return Published(before, self.image, None)
 
     def _load_batch(self, batch: MetadataBatch, published: list[Published]) -> Slices[None]:
