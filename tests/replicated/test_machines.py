@@ -92,3 +92,24 @@ def test_a_disk_error_is_one_line_that_names_the_file(caplog: pytest.LogCaptureF
     assert not asyncio.run(scenario()).is_loaded
     (record,) = caplog.records
     assert "reading a.log failed: Input/output error" in record.getMessage() and not record.exc_info
+
+
+@pytest.mark.parametrize("is_sealed", [False, True], ids=["wrong checksum", "right checksum"])
+def test_a_damaged_batch_is_one_line_with_its_offset(caplog: pytest.LogCaptureFixture, is_sealed: bool) -> None:
+    key = wire.encode_record(OffsetCommitKey(group="g", topic="t", partition=0), 0)
+    good = build_batch([Record(0, 0, key, None)])
+    if is_sealed:
+        damaged = build_batch([Record(0, 0, key[:-1], None)])
+    else:
+        damaged = good[:-2] + bytes((good[-2] ^ 1,)) + good[-1:]
+
+    async def scenario() -> Machine[int]:
+        loading = machine(MemoryLog([good, damaged]))
+        await loading.load()
+        return loading
+
+    assert not asyncio.run(scenario()).is_loaded
+    (record,) = caplog.records
+    assert "could not load __consumer_offsets-0" in record.getMessage() and not record.exc_info
+    assert "offset 1" in record.getMessage() and "barnabas doctor --deep" in record.getMessage()
+    assert ("wrong checksum" in record.getMessage()) != is_sealed

@@ -17,7 +17,9 @@ from barnabas.batches import (
     HEADER_SIZE,
     BatchHeader,
     ControlType,
+    CorruptBatchError,
     Record,
+    check_crc,
     decode_end_txn_marker,
     decode_payload,
     decode_records,
@@ -31,7 +33,7 @@ from barnabas.replicated.decision import KeyValue, Producer, Records
 from barnabas.replicated.loop import Apply, Batch, Decision, Loop, Marker
 from barnabas.slices import in_slices, waited
 from barnabas.steps import ROWS_PER_STEP, Slices, result_of, stepwise
-from barnabas.wire import ErrorCode, KafkaError, UnsupportedVersionError
+from barnabas.wire import ErrorCode, KafkaError, MalformedError, UnsupportedVersionError
 
 _log = logging.getLogger(__name__)
 
@@ -226,7 +228,8 @@ class Machine(Generic[Image]):
             raise
         except Exception as error:
             where = f"{self._coordinator.topic}-{self.partition_id}"
-            trace = None if isinstance(error, KafkaError) else error  # which says what is wrong with a disk or a log
+            # What is wrong with a disk or a log is said in one line; anything else is a bug.
+            trace = None if isinstance(error, KafkaError | MalformedError) else error
             _log.error("could not load %s: its groups or transactions are not served: %s", where, error, exc_info=trace)
             self.failure = KafkaError(ErrorCode.NOT_COORDINATOR, f"{where} cannot be loaded")
             return
@@ -262,7 +265,19 @@ class Machine(Generic[Image]):
         """Apply batches of the log, and return the offset after them."""
         offset = -1
         for position, header in iterate_batches(data):
-            batch = yield from self._decode(data, position, header)
+            try:
+                check_crc(header, data, position)
+                batch = yield from self._decode(data, position, header)
+            except MalformedError as error:
+                where = f"offset {header.base_offset}"
+                why = (
+                    f"the batch has a wrong checksum at {where}"
+                    if isinstance(error, CorruptBatchError)
+                    else f"{where}: {error}"
+                )
+                raise MalformedError(
+                    f"{why}; see barnabas doctor --deep with the log dir, and restore the log"
+                ) from error
             if batch is not None:
                 image = yield from result_of(self._coordinator.apply(self.loop.image, batch))
                 self.loop.advance(image, header.last_offset)
