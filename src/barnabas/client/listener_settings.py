@@ -65,8 +65,12 @@ def plain_users(config: ServerConfig, listener_name: str) -> dict[str, str]:
 def check_own_logins(config: ServerConfig, listener_name: str) -> None:
     """Raise `ConfigError` if the JAAS line of a mechanism of a listener is there and has another form."""
     for mechanism in enabled_mechanisms(config, listener_name):
-        if mechanism in MODULES and f"listener.name.{listener_name.lower()}.{mechanism.lower()}.{JAAS}" in config.given:
-            parse_options(jaas_text(config, listener_name, mechanism), mechanism)
+        name = f"listener.name.{listener_name.lower()}.{mechanism.lower()}.{JAAS}"
+        if mechanism in MODULES and name in config.given:
+            try:
+                parse_options(config.given[name], mechanism)
+            except ConfigError as error:
+                raise ConfigError(name, f"{name}: {error.message.removeprefix(f'{JAAS}: ')}") from None
 
 
 def jaas_text(config: ServerConfig, listener_name: str, mechanism: str) -> str:
