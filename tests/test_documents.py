@@ -167,6 +167,10 @@ def test_the_steps_of_the_security_page_work(tmp_path: Path, monkeypatch: pytest
     export, *commands = second
     (port,) = free_ports(1)
     assert invoke(*create, "--port", port).exit_code == 0
+    (doctor,) = re.findall(r"`barnabas (doctor \S+)`", SECURITY)
+    findings = invoke(*doctor.split(), "-o", "json").json
+    of_this_test = {"advertised-listeners", "log-dirs"}  # that of a node on localhost, in a folder for tests
+    assert {each["check"] for each in findings} <= of_this_test, findings
     name, _, value = export.removeprefix("export ").partition("=")
     printed = []
     with Process(*serve, merged=True) as node:

@@ -95,3 +95,20 @@ def test_only_super_users_are_authorized_before_the_acls_are_loaded(tmp_path: Pa
             await stop_node(node)
 
     asyncio.run(run())
+
+
+def test_a_line_for_a_login_that_has_another_form_is_named(tmp_path: Path) -> None:
+    """Also if it is needed only when there are other brokers."""
+    security = Security("SASL_PLAINTEXT", ("SCRAM-SHA-256",))
+    name = "listener.name.sasl_plaintext.scram-sha-256.sasl.jaas.config"
+    config = {
+        name: 'org.apache.kafka.common.security.scram.ScramLoginModule required username="node" password="s3cret"'
+    }
+
+    async def run() -> None:
+        async with AsyncBroker(security=security, config=config):
+            pass
+
+    with pytest.raises(BrokerError) as refused:
+        asyncio.run(run())
+    assert str(refused.value) == f"{name}: the last option must be followed by a semicolon"

@@ -16,17 +16,16 @@ from barnabas.client.connection import Connection
 from barnabas.client.errors import TlsError
 from barnabas.client.handshake import Login, Options, connect
 from barnabas.client.jaas import parse_jaas, parse_options
-from barnabas.client.listener_settings import CLIENT_AUTH, jaas_text, mapping_rules, tls_values
+from barnabas.client.listener_settings import CLIENT_AUTH, jaas_text, own_principal, tls_values
 from barnabas.client.oauth import OAuthLogin
 from barnabas.client.settings import password_login
-from barnabas.client.tls import client_context, own_certificate, store_stamps
+from barnabas.client.tls import client_context, store_stamps
 from barnabas.config import broker
 from barnabas.config.definitions import ConfigError, Value
 from barnabas.config.endpoints import Address
 from barnabas.config.server_config import ServerConfig
 from barnabas.security.principal import ANONYMOUS, USER_TYPE, KafkaPrincipal
 from barnabas.security.sasl.oauthbearer import NAME as OAUTHBEARER
-from barnabas.security.tls.certificate_principal import CertificateError, distinguished_name, map_name
 
 _log = logging.getLogger(__name__)
 
@@ -166,18 +165,6 @@ def _to_listener(
     if not protocol.endswith("SSL"):
         return OwnConnections(None, login, principal)
     if login is None and config.for_listener(listener_name, CLIENT_AUTH) != "none":
-        principal = _named_by_certificate(config, listener_name)
+        found = own_principal(config, listener_name, mechanism)
+        principal = "the name in its certificate" if found is None else str(found)
     return OwnConnections(OwnTls(current, listener_name), login, principal)
-
-
-def _named_by_certificate(config: ServerConfig, listener_name: str) -> str:
-    """Return the principal that the node's certificate gives it, as far as its own settings tell."""
-    words = "the name in its certificate"
-    try:
-        certificate = own_certificate(tls_values(config, listener_name))
-        if certificate is None:
-            return words
-        name = map_name(distinguished_name(certificate), mapping_rules(config, listener_name))
-    except (ConfigError, CertificateError):
-        return words
-    return words if name is None else str(KafkaPrincipal(USER_TYPE, name))

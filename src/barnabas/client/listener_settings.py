@@ -9,11 +9,19 @@ import ssl
 from typing import Final
 
 from barnabas.client.jaas import KEY as JAAS
-from barnabas.client.jaas import MODULES, parse_options
-from barnabas.client.tls import TLS_SETTINGS, server_context
+from barnabas.client.jaas import MODULES, parse_jaas, parse_options
+from barnabas.client.tls import TLS_SETTINGS, own_certificate, server_context
 from barnabas.config.definitions import ConfigError, Value
 from barnabas.config.server_config import ServerConfig
-from barnabas.security.tls.certificate_principal import Rule, parse_rules
+from barnabas.security.principal import ANONYMOUS, USER_TYPE, KafkaPrincipal
+from barnabas.security.sasl.oauthbearer import NAME as OAUTHBEARER
+from barnabas.security.tls.certificate_principal import (
+    CertificateError,
+    Rule,
+    distinguished_name,
+    map_name,
+    parse_rules,
+)
 
 CLIENT_AUTH: Final = "ssl.client.auth"
 MAPPING_RULES: Final = "ssl.principal.mapping.rules"
@@ -57,8 +65,12 @@ def plain_users(config: ServerConfig, listener_name: str) -> dict[str, str]:
 def check_own_logins(config: ServerConfig, listener_name: str) -> None:
     """Raise `ConfigError` if the JAAS line of a mechanism of a listener is there and has another form."""
     for mechanism in enabled_mechanisms(config, listener_name):
-        if mechanism in MODULES and f"listener.name.{listener_name.lower()}.{mechanism.lower()}.{JAAS}" in config.given:
-            parse_options(jaas_text(config, listener_name, mechanism), mechanism)
+        name = f"listener.name.{listener_name.lower()}.{mechanism.lower()}.{JAAS}"
+        if mechanism in MODULES and name in config.given:
+            try:
+                parse_options(config.given[name], mechanism)
+            except ConfigError as error:
+                raise ConfigError(name, f"{name}: {error.message.removeprefix(f'{JAAS}: ')}") from None
 
 
 def jaas_text(config: ServerConfig, listener_name: str, mechanism: str) -> str:
@@ -68,3 +80,23 @@ def jaas_text(config: ServerConfig, listener_name: str, mechanism: str) -> str:
         ignored = f", and {JAAS} without this prefix is ignored, as in Kafka" if JAAS in config.given else ""
         raise ConfigError(name, f"{name} is not set{ignored}: the listener {listener_name} needs it for {mechanism}")
     return config.given[name]
+
+
+def own_principal(config: ServerConfig, listener_name: str, mechanism: str) -> KafkaPrincipal | None:
+    """Return the principal of a node where it connects to this listener, as far as its settings tell; None if they do not."""
+    protocol = config.listener_security_protocol_map[listener_name]
+    try:
+        if protocol.startswith("SASL_"):
+            if mechanism not in MODULES or mechanism == OAUTHBEARER:
+                return None
+            return KafkaPrincipal(
+                USER_TYPE, parse_jaas(jaas_text(config, listener_name, mechanism), mechanism).username
+            )
+        if not protocol.endswith("SSL") or config.for_listener(listener_name, CLIENT_AUTH) == "none":
+            return ANONYMOUS
+        certificate = own_certificate(tls_values(config, listener_name))
+        name = None if certificate is None else distinguished_name(certificate)
+        mapped = None if name is None else map_name(name, mapping_rules(config, listener_name))
+    except (ConfigError, CertificateError):
+        return None
+    return None if mapped is None else KafkaPrincipal(USER_TYPE, mapped)

@@ -27,6 +27,7 @@ from barnabas.config.server_checks import check
 from barnabas.config.server_config import ServerConfig
 from barnabas.config.unsupported import ignored
 from barnabas.config.values import split_list
+from barnabas.similar_names import did_you_mean
 
 __all__ = [
     "EMBEDDED_DEFAULTS",
@@ -91,7 +92,9 @@ def load(
     values = parse_all(broker.definitions(), given)
     config = _assemble(given, values)
     check(config)
-    warnings = [f"{name} is not a known config and is ignored" for name in unknown]
+    warnings = [
+        f"{name} is not a known config and is ignored{did_you_mean(name, broker.definitions())}" for name in unknown
+    ]
     warnings += without_effect(config)
     warnings += ignored(config)
     warnings += replication_warnings(config, broker_count)

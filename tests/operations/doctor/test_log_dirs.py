@@ -17,6 +17,7 @@ from barnabas.operations.doctor.findings import Finding, Severity, findings
 from barnabas.operations.doctor.log_dirs import CHECKS, LogDirs
 from barnabas.raft.formatting import Formatting, bootstrap_records, effective_features, write_format
 from barnabas.storage.log_dirs import DirectoryLock
+from barnabas.testing import Security
 from barnabas.wire.message import Message
 from barnabas.wire.primitives import Uuid
 from barnabas.wire.records.metadata import ConfigRecord
@@ -285,6 +286,20 @@ def formatted_with(data: Path, records: list[Message]) -> None:
     metadata = data / METADATA
     metadata.mkdir(exist_ok=True)
     shutil.copy(data / "bootstrap.checkpoint", metadata / f"{FIRST[:-1]}1-0000000001.checkpoint")
+
+
+@pytest.mark.parametrize("protocol", ["SASL_SSL", "SASL_PLAINTEXT", "SSL"])
+def test_the_node_is_known_by_its_certificate_or_its_login(data: Path, protocol: str) -> None:
+    security = Security(protocol, client_auth="required" if protocol == "SSL" else "none")
+    own = security.server_settings(("localhost",), is_authorizing=True)
+    listeners = {"listeners": f"{protocol}://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093"}
+    config = {**own, **listeners, "log.dirs": str(data), "authorizer.class.name": STANDARD_AUTHORIZER}
+    assert found_in(data, config=config) == []
+    (one,) = found_in(data, config={**config, "super.users": "User:alice"})
+    assert one.check == "own-permission" and one.remedy.startswith("add User:node to super.users")
+    if protocol != "SASL_PLAINTEXT":
+        (one,) = found_in(data, config={**config, "listener.name.controller.ssl.client.auth": "none"})
+        assert one.remedy.startswith("add User:ANONYMOUS to super.users")
 
 
 def test_metadata_of_a_newer_release_is_an_error(tmp_path: Path) -> None:

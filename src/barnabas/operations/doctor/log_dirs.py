@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from barnabas.client.listener_settings import own_principal
 from barnabas.config.broker import effective
 from barnabas.config.definitions import ConfigError
 from barnabas.config.reconfiguration import load_dynamic, refusals
@@ -29,7 +30,6 @@ from barnabas.raft.stored_log import damaged_files, metadata_log_directory
 from barnabas.raft.voters import Endpoint, ReplicaKey, Voter, VoterSet
 from barnabas.security.acl import CLUSTER_NAME, AclOperation, ResourceType
 from barnabas.security.authorizer import AuthorizerSettings, authorize, parse_super_users
-from barnabas.security.principal import ANONYMOUS
 from barnabas.storage.checkpoints import (
     CLEANER_OFFSET_CHECKPOINT,
     LEADER_EPOCH_CHECKPOINT,
@@ -575,11 +575,15 @@ def _permits_node(dirs: LogDirs) -> Iterator[Fault]:
     settings = AuthorizerSettings(enabled=True, super_users=super_users, allow_everyone_if_no_acl_found=everyone)
     acls = (OfflineMetadata() if found is None else found).image.acls.index
     operation = AclOperation.CLUSTER_ACTION
-    if not authorize(acls, settings, ANONYMOUS, "127.0.0.1", operation, ResourceType.CLUSTER, CLUSTER_NAME):
+    mechanism = config.get_str("sasl.mechanism.controller.protocol") or ""
+    own = own_principal(config, config.controller_listener_names[0], mechanism)
+    if own is None:
+        return  # its name is in a token, or secured-listeners says what is wrong
+    if not authorize(acls, settings, own, "127.0.0.1", operation, ResourceType.CLUSTER, CLUSTER_NAME):
         yield error(
             dirs.paths[0],
             "the authorizer does not allow this node to register with its own controller",
-            f"add {ANONYMOUS} to super.users, or allow it CLUSTER_ACTION on the cluster",
+            f"add {own} to super.users, or allow it CLUSTER_ACTION on the cluster",
         )
 
 
