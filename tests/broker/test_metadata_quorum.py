@@ -6,13 +6,21 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from barnabas import wire
+import pytest
+
+from barnabas import slices, wire
 from barnabas.batches import decode_records, iterate_batches
 from barnabas.broker.node import Node
 from barnabas.client.connection import Connection
 from barnabas.config import server
+from barnabas.metadata import loader
+from barnabas.metadata.image import Draft
+from barnabas.metadata.replay import apply
 from barnabas.raft.stored_log import METADATA_TOPIC_ID, metadata_log_directory
+from barnabas.steps import ROWS_PER_STEP
 from barnabas.storage.snapshots import list_snapshots
+from barnabas.testing import AsyncCluster
+from barnabas.wire import Message
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
@@ -99,3 +107,40 @@ def test_whoever_asks_reads_the_metadata_log_on_the_controllers_listener(tmp_pat
         connection.close()
 
     with_node(tmp_path, read)
+
+
+def test_a_large_change_is_followed_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker that is not the controller applies it while it serves clients."""
+    most, count = 0, 0
+
+    def counting(draft: Draft, record: Message) -> None:
+        nonlocal count
+        count += 1
+        apply(draft, record)
+
+    async def count_turns() -> None:
+        nonlocal most, count
+        while True:
+            count = 0
+            await asyncio.sleep(0)
+            most = max(most, count)
+
+    async def main() -> None:
+        async with AsyncCluster(1, controllers=1) as cluster:
+            broker = cluster.nodes[1]
+            monkeypatch.setattr(loader, "apply", counting)
+            monkeypatch.setattr(slices, "TURN_S", 0.0)
+            counting_turns = asyncio.create_task(count_turns())
+            topics = [
+                CreateTopicsRequest.CreatableTopic(name=f"t{index}", num_partitions=100, replication_factor=1)
+                for index in range(40)
+            ]
+            response = await broker.channel.call(CreateTopicsRequest(topics=topics, timeout_ms=30_000), 7)
+            assert {row.error_code for row in response.topics} == {0}
+            async with asyncio.timeout(30):
+                while len(broker.image.topics.names) < len(topics):
+                    await asyncio.sleep(0.01)
+            counting_turns.cancel()
+            assert 0 < most <= 2 * ROWS_PER_STEP, most
+
+    asyncio.run(main())
