@@ -6,18 +6,25 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from barnabas import wire
+import pytest
+
+from barnabas import slices, wire
 from barnabas.batches import decode_records, iterate_batches
 from barnabas.broker.metadata_quorum import MetadataQuorum
 from barnabas.broker.node import Node
 from barnabas.broker.surroundings import REAL_WORLD
 from barnabas.client.connection import Connection
 from barnabas.config import server
+from barnabas.metadata import loader
+from barnabas.metadata.image import Draft
+from barnabas.metadata.replay import apply
 from barnabas.raft.driver import CommittedBatch
 from barnabas.raft.ready import RaftConfig
 from barnabas.raft.stored_log import METADATA_TOPIC_ID, metadata_log_directory
+from barnabas.steps import ROWS_PER_STEP
 from barnabas.storage.snapshots import list_snapshots
-from barnabas.wire import Uuid
+from barnabas.testing import AsyncCluster
+from barnabas.wire import Message, Uuid
 from barnabas.wire.messages.create_topics import CreateTopicsRequest
 from barnabas.wire.messages.describe_quorum import DescribeQuorumRequest
 from barnabas.wire.messages.fetch import FetchRequest, FetchResponse
@@ -130,3 +137,40 @@ def test_a_transaction_stays_open_when_an_election_is_lost_before_everything_was
         await quorum.drop()
 
     asyncio.run(test())
+
+
+def test_a_large_change_is_followed_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker that is not the controller applies it while it serves clients."""
+    most, count = 0, 0
+
+    def counting(draft: Draft, record: Message) -> None:
+        nonlocal count
+        count += 1
+        apply(draft, record)
+
+    async def count_turns() -> None:
+        nonlocal most, count
+        while True:
+            count = 0
+            await asyncio.sleep(0)
+            most = max(most, count)
+
+    async def main() -> None:
+        async with AsyncCluster(1, controllers=1) as cluster:
+            broker = cluster.nodes[1]
+            monkeypatch.setattr(loader, "apply", counting)
+            monkeypatch.setattr(slices, "TURN_S", 0.0)
+            counting_turns = asyncio.create_task(count_turns())
+            topics = [
+                CreateTopicsRequest.CreatableTopic(name=f"t{index}", num_partitions=100, replication_factor=1)
+                for index in range(40)
+            ]
+            response = await broker.channel.call(CreateTopicsRequest(topics=topics, timeout_ms=30_000), 7)
+            assert {row.error_code for row in response.topics} == {0}
+            async with asyncio.timeout(30):
+                while len(broker.image.topics.names) < len(topics):
+                    await asyncio.sleep(0.01)
+            counting_turns.cancel()
+            assert 0 < most <= 2 * ROWS_PER_STEP, most
+
+    asyncio.run(main())

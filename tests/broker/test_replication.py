@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 
 import pytest
 
-from barnabas.batches import Record, build_batch
+from barnabas.batches import Compression, Record, build_batch, compression
 from barnabas.client import Admin, TopicPartition
 from barnabas.client.connection import Connection
 from barnabas.storage import Log
@@ -148,6 +149,39 @@ def test_a_follower_flushes_what_flush_messages_wants_before_it_tells_the_leader
         assert log.recovery_point == replica(cluster.nodes[leader]).high_watermark == 2
 
     on_three(scenario, {"log.flush.interval.messages": "1", "replica.lag.time.max.ms": "30000"})
+
+
+def test_followers_copy_compressed_batches_without_opening_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Compression] = []
+
+    def counting(codec: Compression) -> Callable[[bytes, int], bytes]:
+        real = compression._DECOMPRESSORS[codec]
+
+        def decompress(data: bytes, limit: int) -> bytes:
+            opened.append(codec)
+            return real(data, limit)
+
+        return decompress
+
+    codecs = [each for each in Compression if each is not Compression.NONE]
+    monkeypatch.setattr(compression, "_DECOMPRESSORS", {each: counting(each) for each in codecs})
+
+    async def scenario(cluster: AsyncCluster) -> None:
+        leader = await led(cluster)
+        others = [each for each in cluster.node_ids if each != leader]
+        await stop_following(cluster, *others)
+        for codec in codecs:
+            await produce(cluster, codec.name.encode() * 100, acks="1", **{"compression.type": codec.name.lower()})
+        before = list(opened)
+        follow_again(cluster, *others)
+        await in_sync(cluster, 1, 2, 3)
+        await caught_up(cluster)
+        assert opened == before
+        assert_same_logs(cluster)
+        assert await consume(cluster, len(codecs)) == [codec.name.encode() * 100 for codec in codecs]
+        assert set(opened) == set(codecs)  # by the consumer
+
+    on_three(scenario)
 
 
 def test_a_producer_that_waits_is_told_the_new_leader_at_once() -> None:
