@@ -14,6 +14,8 @@ from typing import Any, Protocol
 
 from barnabas.client import Admin, Consumer, Producer
 from barnabas.client.admin.configs import AlterConfigOp, AlterConfigOpType, ConfigResource
+from barnabas.client.admin.elections import ElectionType
+from barnabas.client.admin.quotas import USER, QuotaFilter, quota_entity
 from barnabas.client.admin.topics import NewTopic
 from barnabas.client.consumer import TopicPartition
 from barnabas.security.acl import AclEntry, AclOperation, AclPermissionType, PatternType, ResourceType
@@ -33,11 +35,17 @@ GROUPS = ("readers", "classic-readers", COUNTER_GROUP)
 
 PRODUCED, INPUT, OUTPUT = "produced", "input", "output"
 TOPICS = {PRODUCED: 3, INPUT: 2, OUTPUT: 2}
+INTERNAL = ("__consumer_offsets", "__transaction_state")
+LEAST_MOVED = 2  # replicas, as many as have to be in sync
 
 
 def _acl(topic: str) -> AclEntry:
     allowed = AclOperation.READ, AclPermissionType.ALLOW
     return AclEntry(ResourceType.TOPIC, topic, PatternType.LITERAL, "User:reader", "*", *allowed)
+
+
+def _quota_of(user: str) -> str:
+    return f"the quota of {user}"
 
 
 class Surrounding(Protocol):
@@ -100,7 +108,10 @@ class Clients:
             "c2": self._consume,
             "k1": self._count,
             "a1": self._administer,
+            "q1": self._limit,
         }
+        if self._replicas > LEAST_MOVED:
+            works["m1"] = self._move
         for name, work in works.items():
             random = self.world.random_for(f"client/{name}")
             self._tasks[name] = self.world.spawn(process, self._repeat(name, random, work))
@@ -130,15 +141,23 @@ class Clients:
     async def look(self) -> Final:
         """Read everything at the end."""
         found: dict[str, Any] = {}
+        waits_for = ""
 
         async def look(name: str, random: Random) -> None:
-            while await self._ends("read_committed") != await self._ends("read_uncommitted"):
-                await asyncio.sleep(RETRY_S)  # a transaction whose producer is gone ends by its timeout
+            nonlocal waits_for
+            async with Admin(self._common) as admin:
+                while waits_for := await self._under_way(admin):
+                    self.world.say(name, "waits for", waits_for)
+                    await asyncio.sleep(RETRY_S)
+            while waits_for := await self._open_transactions():  # one whose producer is gone ends by its timeout
+                await asyncio.sleep(RETRY_S)
             for isolation in ("read_committed", "read_uncommitted"):
                 found[isolation] = await self._read_all(isolation)
             async with Admin(self._common) as admin:
                 found["topics"] = {topic.name: str(topic.topic_id) for topic in await admin.list_topics()}
                 found["settings"] = dict.fromkeys(map(str, await admin.describe_acls()), "")
+                for entity in await admin.describe_client_quotas([QuotaFilter.any(USER)]):
+                    found["settings"][_quota_of(str(dict(entity)[USER]))] = ""
                 there = [ConfigResource.topic(topic) for topic in self.history.created if topic in found["topics"]]
                 for resource, config in (await admin.describe_configs(there, keys=[SETTING])).items():
                     if isinstance(config, KafkaError):
@@ -152,8 +171,34 @@ class Clients:
                         if not isinstance(committed, KafkaError):
                             found["offsets"][group, Place(*place)] = committed.offset
 
-        await self._in_process(self._until_done("looker", look))
+        try:
+            await self._in_process(self._until_done("looker", look))
+        except TimeoutError:
+            raise TimeoutError(f"after {SETTLE_S:g} s the cluster waits for: {waits_for or 'an answer'}") from None
         return Final(*(found[name] for name in ("read_committed", "read_uncommitted", "topics", "offsets", "settings")))
+
+    async def _under_way(self, admin: Admin) -> str:
+        """Return what has to end by itself: reassignments, and replicas that are not in sync."""
+        moving = await admin.list_partition_reassignments()
+        described = await admin.describe_topics([*TOPICS, *INTERNAL])
+        late = [
+            f"{topic}-{each.partition_index} {each.isr} of {each.replicas}"
+            for topic, found in described.items()
+            if not isinstance(found, KafkaError)
+            for each in found.partitions
+            if set(each.isr) != set(each.replicas)
+        ]
+        return ", ".join([*(f"the move of {topic}-{index}" for topic, index in moving), *late])
+
+    async def _open_transactions(self) -> str:
+        """Return the partitions in which a transaction is open."""
+        stable, ends = await self._ends("read_committed"), await self._ends("read_uncommitted")
+        late = [
+            f"{each.topic}-{each.partition} at {stable[each]} of {ends[each]}"
+            for each in ends
+            if stable[each] < ends[each]
+        ]
+        return f"transactions in {', '.join(late)}" if late else ""
 
     async def _ends(self, isolation: str) -> dict[TopicPartition, int]:
         async with Consumer({**self._consuming, "isolation.level": isolation}) as consumer:
@@ -370,6 +415,45 @@ class Clients:
         if error is not None:
             raise error
         self.history.was_set(str(entry), "")
+
+    async def _move(self, name: str, random: Random) -> None:
+        """Move replicas to other nodes and leaders to the first of them, also of internal topics."""
+        async with Admin(self._common) as admin:
+            while not self.is_over:
+                await asyncio.sleep(random.uniform(0, MAX_PAUSE_S * 4))
+                node_ids = sorted(node.id for node in (await admin.describe_cluster()).nodes if not node.is_fenced)
+                described = await admin.describe_topics([*TOPICS, *INTERNAL])
+                places = [
+                    (str(topic), each.partition_index)
+                    for topic, found in described.items()
+                    if not isinstance(found, KafkaError)
+                    for each in found.partitions
+                ]
+                if len(node_ids) < LEAST_MOVED or not places:
+                    continue
+                place = random.choice(sorted(places))
+                target = random.sample(node_ids, random.randint(LEAST_MOVED, len(node_ids)))
+                self.world.say("moving", place, target)
+                error = (await admin.alter_partition_reassignments({place: target}))[place]
+                if error is not None:
+                    raise error
+                self.history.counts["moved"] += 1
+                if random.random() < 0.5:
+                    await asyncio.sleep(random.uniform(0, MAX_PAUSE_S))
+                    await admin.elect_leaders(ElectionType.PREFERRED, [place])
+
+    async def _limit(self, name: str, random: Random) -> None:
+        """Change the quota of a user who is not there, so that the metadata grows."""
+        rate = 1_000_000
+        async with Admin(self._common) as admin:
+            while not self.is_over:
+                rate += 1
+                entity = quota_entity(user=name)
+                error = (await admin.alter_client_quotas({entity: {"producer_byte_rate": float(rate)}}))[entity]
+                if error is not None:
+                    raise error
+                self.history.was_set(_quota_of(name), "")
+                await asyncio.sleep(random.uniform(0, MAX_PAUSE_S / 2))
 
     async def _administer(self, name: str, random: Random) -> None:
         """Create topics with a setting and an ACL, and delete some of the topics."""

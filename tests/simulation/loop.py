@@ -1,7 +1,8 @@
 """An event loop with virtual time: it never waits, and whatever runs belongs to a process that can be paused or killed.
 
-Its one rule: nothing comes from outside. Time moves to the next timer when nothing is left to do. Work for threads is run
-in this thread, in one piece, after a delay: so races between threads are not simulated.
+Its one rule: nothing comes from outside. Time moves to the next timer when nothing is left to do, or, as if the loop were
+busy, a little beyond: what becomes due meanwhile is then done in one turn. Work for threads is run in this thread, in one
+piece, after a delay: so races between threads are not simulated.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ class SimulatedLoop(_Base):  # type: ignore[misc]
         self._clock_resolution = 1e-9
         self._selector = self
         self._threads = threads
+        self.busy_s: Callable[[], float] = lambda: 0.0  # how far beyond the next timer time moves
         self._connect = connect
         self._turns = 0
         self.is_in_thread = False  # whether what ran last was work for a thread
@@ -81,7 +83,7 @@ class SimulatedLoop(_Base):  # type: ignore[misc]
                 raise SpinError(f"{MAX_TURNS_AT_ONE_TIME} turns at {self._now_s} s")
         elif self._scheduled:
             self._turns = 0
-            self._now_s = max(self._now_s, self._scheduled[0].when())
+            self._now_s = max(self._now_s, self._scheduled[0].when()) + self.busy_s()
         elif not self._stopping:
             raise DeadlockError(f"nothing is left to do at {self._now_s} s")
         if self._paused:
@@ -105,8 +107,11 @@ class SimulatedLoop(_Base):  # type: ignore[misc]
     ) -> asyncio.Task[Any]:
         task: asyncio.Task[Any] = asyncio.Task(work, loop=loop, context=context)
         self.tasks[task] = RUNNING.get() if context is None else context.get(RUNNING)
-        task.add_done_callback(self.tasks.pop, context=_NOBODY)
+        task.add_done_callback(self._ended, context=_NOBODY)
         return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self.tasks.pop(task, None)  # it is gone if its process was killed in the same turn
 
     def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> asyncio.Handle:
         handle: asyncio.Handle = super().call_soon(callback, *args, context=context)

@@ -10,7 +10,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from barnabas import slices
+from barnabas.broker.lifecycle import BrokerLifecycle
 from barnabas.controller import configs
+from barnabas.metadata.loader import MetadataLoader
+from barnabas.raft.core import RaftCore
 from barnabas.raft.quorum_state import FileQuorumState
 from barnabas.raft.stored_log import StoredLog
 from barnabas.replicas.following.fetcher import Fetcher
@@ -18,6 +21,7 @@ from barnabas.replicas.leading import Leading
 from barnabas.replicas.partition import Partition
 from barnabas.replicated.decision import Producer, Result
 from barnabas.storage import producers
+from barnabas.storage.compaction import Compaction
 from barnabas.storage.log import Log
 from barnabas.transactions import decide
 from barnabas.transactions.state import TransactionState
@@ -151,33 +155,78 @@ def _settings_lost() -> None:
     _replace(configs, "alter_incrementally", lost)
 
 
+def _trims_under_answers() -> None:
+    _replace(RaftCore, "has_answers", False)
+
+
+def _old_image_trusted() -> None:
+    start = BrokerLifecycle.start
+
+    async def at_once(self: BrokerLifecycle) -> None:
+        pass
+
+    async def register_and_start(self: BrokerLifecycle) -> None:
+        await self._register()
+        await start(self)
+
+    _replace(BrokerLifecycle, "register", at_once)
+    _replace(BrokerLifecycle, "start", register_and_start)
+
+
+def _snapshot_cut() -> None:
+    load = MetadataLoader.load_snapshot_in_slices
+
+    def cut(self: MetadataLoader, records: Any, provenance: Any) -> Any:
+        *some, _ = records
+        return (yield from load(self, some, provenance))
+
+    _replace(MetadataLoader, "load_snapshot_in_slices", cut)
+
+
+def _compaction_loses() -> None:
+    last_of_keys = Compaction._last_of_keys
+
+    def lost(self: Compaction, header: Any, spans: Any) -> Any:
+        return last_of_keys(self, header, spans)[:-1]
+
+    _replace(Compaction, "_last_of_keys", lost)
+
+
 def _never_pauses() -> None:
     _replace(slices, "TURN_S", 60.0)
     _replace(slices, "MAX_STEPS", 1 << 30)
 
 
 MUTATIONS = {
-    "raft-log-not-flushed": Mutation("The metadata log is not flushed", 3, _raft_log_not_flushed, seed=2),
+    "raft-log-not-flushed": Mutation("The metadata log is not flushed", 3, _raft_log_not_flushed),
     "votes-not-saved": Mutation("A voter forgets its vote when it restarts", 3, _votes_not_saved, Kind.BALLOT),
     "high-watermark-early": Mutation(
-        "The high watermark does not wait for followers", 3, _high_watermark_ignores_followers
+        "The high watermark does not wait for followers", 3, _high_watermark_ignores_followers, seed=4
     ),
     "isr-expanded-early": Mutation(
-        "A follower joins the ISR before it has caught up", 3, _isr_expanded_early, Kind.LAGGARD
+        "A follower joins the ISR before it has caught up", 3, _isr_expanded_early, Kind.LAGGARD, seed=2
     ),
-    "truncation-skipped": Mutation("A follower keeps what its leader does not have", 3, _truncation_skipped, seed=4),
+    "truncation-skipped": Mutation("A follower keeps what its leader does not have", 3, _truncation_skipped, seed=2),
     "duplicates-accepted": Mutation("A batch that is sent again is appended again", 1, _duplicates_accepted, seed=4),
     "producers-forgotten": Mutation("Sequences of producers are lost by a restart", 1, _producers_forgotten, seed=4),
     "fence-ignored": Mutation("Old epochs of producers are accepted, also by the coordinator", 1, _fence_ignored),
     "marker-lost": Mutation("Some commits write the marker of an abort", 1, _marker_lost),
     "open-transactions-visible": Mutation(
-        "read_committed reads beyond the last stable offset", 1, _open_transactions_visible
+        "read_committed reads beyond the last stable offset", 1, _open_transactions_visible, seed=5
     ),
     "aborted-visible": Mutation("Fetch does not name aborted transactions", 1, _aborted_visible),
-    "names-not-flushed": Mutation("The names of new log files are not flushed", 1, _names_not_flushed, seed=2),
+    "names-not-flushed": Mutation("The names of new log files are not flushed", 1, _names_not_flushed),
     "settings-lost": Mutation("A changed setting is answered, and not written", 1, _settings_lost),
+    "trims-under-answers": Mutation(
+        "The metadata log is trimmed under answers that read it", 3, _trims_under_answers, Kind.TRIM, seed=4
+    ),
+    "old-image-trusted": Mutation(
+        "A broker looks at its logs with an old image of the metadata", 3, _old_image_trusted
+    ),
+    "snapshot-cut": Mutation("The last record of a snapshot is not loaded", 3, _snapshot_cut),
+    "compaction-loses": Mutation("Compaction loses the last record of a batch", 1, _compaction_loses),
     "never-pauses": Mutation("Work in slices never pauses", 3, _never_pauses, counts_turns=True),
     "committed-before-flush": Mutation(
-        "flush.messages does not hold back what is committed", 1, _coordinators_do_not_flush, seed=2
+        "flush.messages does not hold back what is committed", 1, _coordinators_do_not_flush
     ),
 }

@@ -3,7 +3,9 @@
 Its one rule: each direction of each link has its own stream of randomness, so that a change elsewhere in a run does not
 change what happens here. As with TCP, the bytes of a connection arrive in order or not at all: what is sent over a cut
 link is held until it heals, and the connection is lost if that takes too long. A machine without power answers nothing,
-so its peers keep half-open connections; the first bytes that reach it after its return are refused.
+so its peers keep half-open connections; the first bytes that reach it after its return are refused. What one side of a
+connection has sent and given up may still arrive on it later, after what was sent again on another connection: that is how
+messages are doubled and change places.
 """
 
 from __future__ import annotations
@@ -42,6 +44,8 @@ class Network:
         self.cut: set[tuple[str, str]] = set()  # from, to
         self.off: set[str] = set()  # machines without power
         self.slow: dict[tuple[str, str], float] = {}  # links whose delays are multiplied
+        self.far: dict[str, float] = {}  # machines that are so many times as far from all others
+        self.late: dict[Transport, None] = {}  # connections that hold back what they are given to send
         self._random_for = random_for
         self._note = note
         self._randoms: dict[tuple[str, str], Random] = {}
@@ -55,7 +59,10 @@ class Network:
         return found
 
     def delay(self, source: str, target: str) -> float:
-        return self.random_of(source, target).uniform(*self.delay_s) * self.slow.get((source, target), 1.0)
+        factor = self.slow.get((source, target), 1.0)
+        if source != target:
+            factor *= self.far.get(source, 1.0) * self.far.get(target, 1.0)
+        return self.random_of(source, target).uniform(*self.delay_s) * factor
 
     # --- what plans do
 
@@ -66,7 +73,7 @@ class Network:
     def heal_link(self, source: str, target: str) -> None:
         self.cut.discard((source, target))
         for transport in self.transports:
-            if (transport.machine, transport.peer.machine) == (source, target):
+            if (transport.machine, transport.peer.machine) == (source, target) and transport not in self.late:
                 transport.send_held()
 
     def lose_connections(self, source: str, target: str, random: Random) -> None:
@@ -75,6 +82,23 @@ class Network:
             if (transport.machine, transport.peer.machine) == (source, target) and random.random() < 0.5:
                 transport.lose(self.delay(source, target))
                 transport.peer.lose(self.delay(target, source))
+
+    def hold_back(self, source: str, target: str, random: Random, share: float = 0.5) -> list[Transport]:
+        """Have about a share of the connections of a link hold back what `source` sends from now on, and return them."""
+        held = [
+            transport
+            for transport in self.transports
+            if (transport.machine, transport.peer.machine) == (source, target) and random.random() < share
+        ]
+        self.late.update(dict.fromkeys(held))
+        return held
+
+    def deliver_late(self, transport: Transport) -> None:
+        """Deliver what a connection has held back. It ends then, if its sender has given it up."""
+        self.late.pop(transport, None)
+        transport.send_held()
+        if transport.is_lost:
+            transport.peer.lose(max(0.0, transport.last_arrival_s - self.loop.time()) + APART_S)
 
     def process_ended(self, process: Process, *, silently: bool) -> None:
         """Close what a dead process had open. Its machine tells the peers, unless it has no power."""
@@ -299,12 +323,13 @@ class Transport(asyncio.Transport):
     # --- sending
 
     def _send(self, item: bytes | None) -> None:
-        if self._held or (self.machine, self.peer.machine) in self._network.cut:
+        network = self._network
+        if self._held or self in network.late or (self.machine, self.peer.machine) in network.cut:
             if not self._held:
                 self._loop.call_later(GIVE_UP_S, self._give_up, context=self.context)
             self._held.append(item)
         else:
-            self._network.deliver(self, item)
+            network.deliver(self, item)
 
     def send_held(self) -> None:
         held, self._held = self._held, []

@@ -8,15 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import defaultdict
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 from unittest.mock import patch
 
 from barnabas.batches import iterate_batches
+from barnabas.broker.metadata_quorum import MetadataQuorum
+from barnabas.metadata.image import MetadataImage
+from barnabas.metadata.loader import MetadataBatch, MetadataLoader
+from barnabas.metadata.snapshot import to_records
 from barnabas.raft.driver import CommittedBatch, RaftDriver, Snapshot
+from barnabas.raft.log import OffsetAndEpoch
+from barnabas.raft.stored_log import StoredLog
+from barnabas.replicas.cleaner import Cleaner
 from barnabas.replicas.partition import Partition
-from barnabas.wire import Message
+from barnabas.wire import Message, encode_record
 from tests.simulation.loop import RUNNING
 from tests.simulation.world import World
 
@@ -24,10 +32,19 @@ CHECKED_BYTES = 1 << 20
 
 
 class Truth:
-    """One leader in each epoch, one history of the metadata, and one of each partition below its high watermark."""
+    """One leader in each epoch, one history of the metadata, and one of each partition below its high watermark.
 
-    def __init__(self, world: World) -> None:
+    `images` has what the metadata is after each of its records. What the truth itself does is done within `aside()`, so that
+    it does not count as work of a node.
+    """
+
+    def __init__(self, world: World, aside: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
         self.world = world
+        self.aside = aside
+        self.counts: Counter[str] = Counter()
+        self.at_snapshot: Callable[[int], None] = lambda node_id: None  # called while a node writes a snapshot
+        self.images: dict[int, MetadataImage] = {}
+        self._loader = MetadataLoader()
         self.leaders: dict[int, int] = {}
         self.metadata: dict[int, tuple[int, Message]] = {}  # offset to epoch and record
         self.metadata_end = 0
@@ -72,7 +89,28 @@ class Truth:
             if before != (batch.epoch, record):
                 what = f"{node_id} commits another record of the metadata at {offset}"
                 self.world.violated(f"{what}: {record} in epoch {batch.epoch}, before {before}")
+        if batch.base_offset <= self.metadata_end <= batch.last_offset:
+            self._apply(batch)
         self.metadata_end = max(self.metadata_end, batch.last_offset + 1)
+
+    def _apply(self, batch: CommittedBatch) -> None:
+        for each in MetadataBatch(*batch).by_record():
+            if each.last_offset >= self.metadata_end:
+                for published in self._loader.load([each]):
+                    self.images[published.image.offset] = published.image
+
+    def has_image(self, who: object, what: str, offset: int, records: Iterable[Message]) -> None:
+        """Compare an image, given as its records, with what the committed records up to an offset make."""
+        image = self.images.get(offset)
+        if image is None:
+            return
+        self.counts["images compared"] += 1
+        expected = Counter(encode_record(record, version) for record, version in to_records(image))
+        versions = {type(record): version for record, version in to_records(image)}
+        found = Counter(encode_record(record, versions.get(type(record), 0)) for record in records)
+        if found != expected:
+            missing, more = len(expected - found), len(found - expected)
+            self.world.violated(f"{who} {what} up to {offset}: {missing} records are missing, {more} are others")
 
     def advanced(self, partition: Partition, begin: int, high_watermark: int) -> None:
         """Compare what a replica has between two high watermarks with what others had there."""
@@ -104,10 +142,14 @@ class MetadataWatcher:
         self._node_id = node_id
 
     async def load_snapshot(self, snapshot: Snapshot) -> None:
-        pass
+        with self._truth.aside():
+            self._truth.counts["snapshots loaded"] += 1
+            offset = snapshot.snapshot_id.offset - 1
+            self._truth.has_image(self._node_id, "loads a snapshot", offset, snapshot.records())
 
     def committed(self, batch: CommittedBatch) -> None:
-        self._truth.committed(self._node_id, batch)
+        with self._truth.aside():
+            self._truth.committed(self._node_id, batch)
 
     async def follow(self) -> None:
         pass
@@ -127,6 +169,7 @@ class MetadataWatcher:
 def observed(truth: Truth) -> Iterator[None]:
     """Watch all nodes that are started meanwhile."""
     start, tell, make = RaftDriver.start, RaftDriver._tell_leadership, Partition.__init__
+    write, trim, clean = MetadataQuorum._write_snapshot, StoredLog.trim, Cleaner._clean
 
     async def watched_start(driver: RaftDriver) -> None:
         driver.subscribe(MetadataWatcher(truth, driver.config.node_id))
@@ -144,14 +187,33 @@ def observed(truth: Truth) -> Iterator[None]:
         def advanced(high_watermark: int) -> None:
             if high_watermark < seen[0]:
                 truth.world.violated(f"the high watermark of {partition} falls from {seen[0]} to {high_watermark}")
-            truth.advanced(partition, seen[0], high_watermark)
+            with truth.aside():
+                truth.advanced(partition, seen[0], high_watermark)
             seen[0] = high_watermark
 
         partition.watch(advanced)
+
+    def watched_write(quorum: MetadataQuorum, image: MetadataImage, snapshot_id: OffsetAndEpoch) -> None:
+        truth.counts["snapshots"] += 1
+        records = (record for record, _ in to_records(image))
+        truth.has_image(RUNNING.get(), "writes a snapshot", snapshot_id.offset - 1, records)
+        write(quorum, image, snapshot_id)
+        truth.at_snapshot(quorum.driver.config.node_id)
+
+    def watched_trim(log: StoredLog, snapshot_id: OffsetAndEpoch) -> None:
+        truth.counts["trims"] += 1
+        trim(log, snapshot_id)
+
+    async def watched_clean(cleaner: Cleaner, *arguments: Any) -> None:
+        truth.counts["compactions"] += 1
+        await clean(cleaner, *arguments)
 
     with (
         patch.object(RaftDriver, "start", watched_start),
         patch.object(RaftDriver, "_tell_leadership", watched_tell),
         patch.object(Partition, "__init__", watched_make),
+        patch.object(MetadataQuorum, "_write_snapshot", watched_write),
+        patch.object(StoredLog, "trim", watched_trim),
+        patch.object(Cleaner, "_clean", watched_clean),
     ):
         yield

@@ -15,9 +15,12 @@ CLIENT = "client"
 class Kind(Enum):
     """What can go wrong, with its weight among the faults of a plan.
 
-    The last two wait for a weak moment of several nodes. In BALLOT the metadata has just elected a leader, which is cut off,
-    and those that voted are killed. In LAGGARD a follower was cut off from a leader for long, its fetches are slow after
-    that, and the leader dies as soon as the follower is in its ISR again.
+    In STUTTER a machine stands still again and again for a moment, so that much happens in one turn.
+    What a machine sends in LATE arrives late on a connection that it has given up, and so after what it sent again on another.
+    The last three wait for a weak moment of several nodes. In BALLOT the metadata has just elected a leader, which is cut
+    off, and those that voted are killed. In LAGGARD a follower was cut off from a leader for long, its fetches are slow after
+    that, and the leader dies as soon as the follower is in its ISR again. In TRIM the leader of the metadata stands still
+    while it writes a snapshot, and fetches of a follower that is late come in the turn in which it trims its log.
     """
 
     KILL = 6
@@ -25,9 +28,11 @@ class Kind(Enum):
     BLACKOUT = 2
     RESTART = 2
     PAUSE = 3
+    STUTTER = 1.5
     CUT = 4
     ISOLATE = 3
     LOSE = 4.0
+    LATE = 2.5
     SLOW_LINK = 2.0
     SLOW_DISK = 2.1
     FULL_DISK = 1
@@ -36,9 +41,10 @@ class Kind(Enum):
     CLOCK = 1.1
     BALLOT = 0.6
     LAGGARD = 0.7
+    TRIM = 0.8
 
 
-NEEDS_NODES = (Kind.BALLOT, Kind.LAGGARD)
+NEEDS_NODES = (Kind.BALLOT, Kind.LAGGARD, Kind.TRIM)
 NEEDS_FLUSHES = (Kind.POWER, Kind.BLACKOUT)  # lose what was acknowledged, unless logs are flushed before
 
 
@@ -56,7 +62,7 @@ class Fault(NamedTuple):
         return f"{self.at_s:7.3f} s  {what:<11} {where:<14} for {self.duration_s:.3f} s, {self.amount:.3f}"
 
 
-_OF_LINKS = (Kind.CUT, Kind.LOSE, Kind.SLOW_LINK)
+_OF_LINKS = (Kind.CUT, Kind.LOSE, Kind.LATE, Kind.SLOW_LINK)
 
 
 def draw_plan(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import Context
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import NamedTuple
 from barnabas.broker.node import Node, NodeError
 from barnabas.config.server import load
 from barnabas.config.server_config import ServerConfig
+from barnabas.metadata.snapshot import to_records
 from barnabas.raft.formatting import Formatting, bootstrap_records, effective_features, write_format
 from barnabas.steps import at_once
 from barnabas.testing.settings import TEST_DEFAULTS
@@ -27,6 +28,7 @@ from tests.simulation.history import History
 from tests.simulation.loop import Process
 from tests.simulation.observe import Truth, observed
 from tests.simulation.plan import CLIENT, NEEDS_FLUSHES, NEEDS_NODES, Fault, Kind, draw_plan
+from tests.simulation.sizes import draw_busyness, draw_far, draw_sizes
 from tests.simulation.turns import Turns
 from tests.simulation.world import World
 
@@ -40,6 +42,9 @@ WEAK_MOMENT_S = 6.0  # for an election, or until a node is in an ISR again
 OUT_OF_ISR_S = 6.0  # more than replica.lag.time.max.ms, and the time until the next check
 SOON_S = 0.2
 WATCH_S = 0.002
+MOST_HELD_S = 2.0  # until a sender gives up a connection that holds back what it sends
+MOST_STILL_S, MOST_BETWEEN_S = 0.3, 0.05  # of a machine that stutters
+HOLD_S, HOLD_AGAIN, STILL_S = 1.0, 5, 0.2  # of fetches that are held back until a log is trimmed
 MANY_PARTITIONS = 100  # of topics that come and go, where the length of turns matters
 
 
@@ -71,12 +76,15 @@ class Result:
 class Nodes:
     """The nodes of a run, each on a machine of its own, under supervision."""
 
-    def __init__(self, world: World, ids: Sequence[int], *, flushes: bool) -> None:
+    def __init__(
+        self, world: World, ids: Sequence[int], *, flushes: bool, sizes: Mapping[str, str] | None = None
+    ) -> None:
         self.world = world
         self.ids = ids
         self.nodes: dict[str, Node] = {}
         self.has_peace = False
         self._flushes = flushes
+        self._sizes = sizes or {}
         self._serving: dict[str, Process] = {}
         for machine in self.machines:
             world.add_machine(machine)
@@ -113,6 +121,7 @@ class Nodes:
             "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
             "super.users": "User:ANONYMOUS",
+            **self._sizes,
         }
         return load(settings)
 
@@ -199,16 +208,23 @@ class Run:
     def __init__(self, seed: int, plan: Sequence[Fault] | None, settings: Settings) -> None:
         self.world = World(seed, keeps_trace=settings.keeps_trace)
         self.history = History()
-        self.truth = Truth(self.world)
         self.duration_s = settings.duration_s
         self.counts_turns = settings.counts_turns
-        self.flushes = self.world.random_for("flushes").random() < 0.6
-        self.nodes = Nodes(self.world, range(1, settings.nodes + 1), flushes=self.flushes)
+        self.flushes = self.world.random_for("flushes").random() < 0.6 or settings.only in NEEDS_FLUSHES
+        self.sizes = draw_sizes(self.world.random_for("sizes"))
+        self.world.loop.busy_s = draw_busyness(self.world.random_for("busyness"))
+        self.nodes = Nodes(self.world, range(1, settings.nodes + 1), flushes=self.flushes, sizes=self.sizes)
+        self.turns = Turns(self.world.loop, self.nodes.is_serving_in, self.world.violated)
+        self.truth = Truth(self.world, self.turns.aside)
+        self.world.network.far = draw_far(self.world.random_for("far"), self.nodes.machines)
         without = (*(() if self.flushes else NEEDS_FLUSHES), *(() if settings.nodes > 2 else NEEDS_NODES))
         drawn = draw_plan(
             self.world.random_for("plan"), self.nodes.machines, self.duration_s, without=without, only=settings.only
         )
         self.plan = drawn if plan is None else list(plan)
+        late = [fault for fault in self.plan if fault.kind is Kind.LATE]
+        self.history.offsets_may_be_old = any(fault.machine == CLIENT for fault in late)
+        self.history.topics_may_be_old = bool(late)
         replicas, partitions = min(3, settings.nodes), MANY_PARTITIONS if settings.counts_turns else 1
         self.clients = Clients(self.world, self.history, self.nodes.servers, replicas, partitions)
 
@@ -219,7 +235,12 @@ class Run:
             except Exception as error:
                 self.world.violated(f"the run ended early: {error!r}")
         world = self.world
-        counts = {**self.history.counts, "epochs": len(self.truth.leaders), "faults": len(self.plan)}
+        counts = {
+            **self.history.counts,
+            **self.truth.counts,
+            "epochs": len(self.truth.leaders),
+            "faults": len(self.plan),
+        }
         return Result(
             int(world.seed),
             self.plan,
@@ -233,8 +254,7 @@ class Run:
         )
 
     def _counted(self) -> contextlib.AbstractContextManager[None]:
-        turns = Turns(self.world.loop, self.nodes.is_serving_in, self.world.violated)
-        return turns.counted() if self.counts_turns else contextlib.nullcontext()
+        return self.turns.counted() if self.counts_turns else contextlib.nullcontext()
 
     async def _scenario(self) -> None:
         self.nodes.format()
@@ -252,8 +272,16 @@ class Run:
         final = await self.clients.look()
         for what in list(self.history.check(final))[:MAX_SHOWN]:
             self.world.violated(what)
+        self._compare_images()
         for machine in self.nodes.machines:
             await self.nodes.stop(machine)
+
+    def _compare_images(self) -> None:
+        """Compare the metadata of each node with what the committed records make."""
+        for machine in self.nodes.machines:
+            if self.nodes.is_serving(machine):
+                image = self.nodes.nodes[machine].image
+                self.truth.has_image(machine, "has an image", image.offset, (each for each, _ in to_records(image)))
 
     async def _carry_out(self) -> None:
         began_s = self.world.loop.time()
@@ -276,6 +304,8 @@ class Run:
         for source, target in sorted(world.network.cut):
             world.network.heal_link(source, target)
         world.network.slow.clear()
+        for transport in list(world.network.late):
+            world.network.deliver_late(transport)
         for machine, condition in world.disks.conditions.items():
             condition.is_full = False
             condition.failing_flushes = condition.failing_reads = 0
@@ -307,12 +337,22 @@ class Run:
                 world.pause(machine)
                 await asyncio.sleep(lasts_s)
                 world.resume(machine)
+            case Kind.STUTTER:
+                await self._stutter(machine, fault)
             case Kind.CUT:
                 await self._cut([(machine, fault.other)], lasts_s)
             case Kind.ISOLATE:
                 await self._cut([link for each in others for link in ((machine, each), (each, machine))], lasts_s)
             case Kind.LOSE:
                 world.network.lose_connections(machine, fault.other, world.random_for(f"lose/{fault.at_s}"))
+            case Kind.LATE:
+                held = world.network.hold_back(machine, fault.other, world.random_for(f"late/{fault.at_s}"))
+                await asyncio.sleep(fault.amount * MOST_HELD_S)
+                for transport in held:
+                    transport.lose(0.0)
+                await asyncio.sleep(lasts_s)
+                for transport in held:
+                    world.network.deliver_late(transport)
             case Kind.SLOW_LINK:
                 world.network.slow[machine, fault.other] = 1 + fault.amount * 100
                 await asyncio.sleep(lasts_s)
@@ -333,10 +373,21 @@ class Run:
                 await self._disturb_ballot(fault)
             case Kind.LAGGARD:
                 await self._lag(fault)
+            case Kind.TRIM:
+                await self._fetch_while_trimmed(fault)
             case Kind.CLOCK:
                 world.clock_errors_ms[machine] += round((fault.amount - 0.5) * 10_000)
             case _:
                 raise AssertionError(fault)
+
+    async def _stutter(self, machine: str, fault: Fault) -> None:
+        world, random = self.world, self.world.random_for(f"stutter/{fault.at_s}")
+        until_s = world.loop.time() + fault.duration_s
+        while world.loop.time() < until_s:
+            world.pause(machine)
+            await asyncio.sleep(random.uniform(0, fault.amount * MOST_STILL_S))
+            world.resume(machine)
+            await asyncio.sleep(random.uniform(0, MOST_BETWEEN_S))
 
     async def _disturb_ballot(self, fault: Fault) -> None:
         """Have a leader of the metadata elected and at once cut off, and kill those that elected it."""
@@ -362,6 +413,34 @@ class Run:
         await asyncio.sleep(max(fault.duration_s, WEAK_MOMENT_S))
         for link in links:
             self.world.network.heal_link(*link)
+
+    async def _fetch_while_trimmed(self, fault: Fault) -> None:
+        """Hold back what a follower of the metadata sends, until the leader has written a snapshot and stands still."""
+        world, truth = self.world, self.truth
+        random = world.random_for(f"trim/{fault.at_s}")
+        for _ in range(HOLD_AGAIN):
+            leader = f"n{truth.leader}"
+            late = next(each for each in (fault.machine, *self.nodes.machines) if each != leader)
+            held = world.network.hold_back(late, leader, random, 1.0)
+            written = asyncio.get_running_loop().create_future()
+
+            def stand_still(node_id: int, leader: str = leader, written: asyncio.Future[None] = written) -> None:
+                if f"n{node_id}" == leader and not written.done():
+                    world.pause(leader)
+                    written.set_result(None)
+
+            truth.at_snapshot = stand_still
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(HOLD_S):
+                    await written
+            truth.at_snapshot = lambda node_id: None
+            for transport in held:
+                world.network.deliver_late(transport)
+            if written.done() and not written.cancelled():
+                world.say("trims", leader, "with fetches of", late)
+                await asyncio.sleep(fault.amount * STILL_S)
+                world.resume(leader)
+            await asyncio.sleep(fault.amount * HOLD_S)
 
     async def _lag(self, fault: Fault) -> None:
         """Cut a follower off from a leader, let it fetch slowly after that, and kill the leader when the ISR has it again."""

@@ -109,6 +109,19 @@ def test_offsets_of_groups_do_not_go_back() -> None:
     assert len(history.contradictions) == 1
 
 
+def test_an_old_request_may_be_carried_out_later_but_nothing_is_forgotten() -> None:
+    history = History()
+    history.offset_committed("g", T0, 5)
+    history.topic_deleted("t")
+    history.offsets_may_be_old = history.topics_may_be_old = True
+    assert found(history, final({}, offsets={("g", T0): 4}, topics={"t": "1"})) == []
+    assert len(found(history, final({}))) == 1
+    history.offset_found("g", T0, 4, least=5)
+    assert history.contradictions == []
+    history.offset_found("g", T0, None, least=5)
+    assert len(history.contradictions) == 1
+
+
 def test_topics_are_there_as_they_were_created_and_gone_as_they_were_deleted() -> None:
     history = History()
     history.topic_created("a", "1")

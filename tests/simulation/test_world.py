@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from dataclasses import fields
+from random import Random
 from typing import Any
 
 import pytest
 
 from barnabas.broker.surroundings import Surroundings
+from barnabas.slices import in_slices
+from barnabas.steps import Slices
 from tests.simulation.loop import DeadlockError
 from tests.simulation.world import World
 
@@ -96,6 +99,67 @@ def test_a_cut_link_holds_bytes_in_one_direction_until_it_heals(world: World) ->
         return [*found, received.data]
 
     assert world.run(scenario()) == [b"", b"late"]
+
+
+def test_what_was_given_up_arrives_after_what_was_sent_again(world: World) -> None:
+    async def scenario() -> list[tuple[bytes, bytes]]:
+        first, ours, received = await connect(world)
+        accepting = world.spawn(world.processes["b"], accept_again())
+        await asyncio.sleep(0)
+        (held,) = world.network.hold_back("a", "b", Random(1), 1.0)
+        first.write(b"once")
+        await asyncio.sleep(1)
+        held.lose(0.0)
+        second, _ = await world.spawn(world.processes["a"], world.loop.create_connection(Receiver, "b", 2))
+        second.write(b"once")
+        await asyncio.sleep(1)
+        again = await accepting
+        found = [(received.data, again.data)]
+        assert ours.is_lost and not received.is_lost
+        world.network.deliver_late(held)
+        await asyncio.sleep(1)
+        assert received.is_lost
+        return [*found, (received.data, again.data)]
+
+    async def accept_again() -> Receiver:
+        accepted, _ = await world.loop.sock_accept(world.network.listen("b", 2))
+        _, protocol = await world.loop.connect_accepted_socket(Receiver, accepted)
+        assert isinstance(protocol, Receiver)
+        return protocol
+
+    assert world.run(scenario()) == [(b"", b"once"), (b"once", b"once")]
+
+
+def test_a_busy_loop_does_in_one_turn_what_became_due_meanwhile(world: World) -> None:
+    times: list[float] = []
+
+    async def wake(after_s: float) -> None:
+        await asyncio.sleep(after_s)
+        times.append(world.loop.time())
+
+    async def scenario() -> None:
+        await asyncio.gather(wake(1.0), wake(1.5), wake(4.0))
+
+    world.loop.busy_s = lambda: 1.0
+    world.run(scenario())
+    assert times == pytest.approx([2, 2, 5])
+
+
+def test_a_process_that_is_killed_in_its_turn_of_sliced_work_keeps_nobody_else_waiting(world: World) -> None:
+    def work() -> Slices[int]:
+        for _ in range(5):
+            yield asyncio.sleep(0)
+        return 1
+
+    async def scenario() -> int:
+        world.spawn(world.start("a"), in_slices(work()))
+        for _ in range(4):
+            await asyncio.sleep(0)
+        world.kill("a", power=False)
+        found: int = await world.spawn(world.start("b"), in_slices(work()))
+        return found
+
+    assert world.run(scenario()) == 1
 
 
 @pytest.mark.parametrize("power", [False, True])

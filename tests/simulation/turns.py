@@ -51,6 +51,15 @@ class Turns:
         ):
             yield
 
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """Leave out what is done meanwhile: it is not work of the node."""
+        before = self._calls
+        try:
+            yield
+        finally:
+            self._calls = before
+
     def _now_s(self) -> float:
         return self._calls * CALL_S
 

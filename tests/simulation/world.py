@@ -19,6 +19,7 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
+from barnabas import slices
 from barnabas.broker.surroundings import Surroundings
 from barnabas.storage import files
 from barnabas.storage.log_dirs import HeldLocks
@@ -173,6 +174,7 @@ class World:
         with contextlib.ExitStack() as stack:
             for target, name, value in (
                 (files, "system", self.disks),
+                (slices, "_TURNS", _Turns()),
                 # Clients take the time of day and their ids from the standard library.
                 (time, "time", lambda: self.wall_ms() / 1000),
                 (uuid, "uuid4", lambda: uuid.UUID(int=bits.getrandbits(128), version=4)),
@@ -203,6 +205,19 @@ class World:
             logger.removeHandler(handler)
             logger.setLevel(before)
             logger.propagate = propagates
+
+
+class _Turns:
+    """The locks of sliced work: one of each process, as each has an event loop of its own in reality."""
+
+    def __init__(self) -> None:
+        self._locks: dict[Process | None, asyncio.Lock] = {}
+
+    def get(self, loop: asyncio.AbstractEventLoop) -> asyncio.Lock | None:
+        return self._locks.get(RUNNING.get())
+
+    def __setitem__(self, loop: asyncio.AbstractEventLoop, lock: asyncio.Lock) -> None:
+        self._locks[RUNNING.get()] = lock
 
 
 class _Handler(logging.Handler):
