@@ -48,9 +48,7 @@ def test_ctrl_c_while_spark_starts_leaves_no_java_behind(tmp_path: Path) -> None
     with Writer(tmp_path / "lake") as writer:
         write_batch(writer.open(), 0)
     query = ("lake", "sql", "show tables", "--lake", tmp_path / "lake")
-    with Process(
-        *query, merged=True, prepare=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)
-    ) as asked:
+    with Process(*query, merged=True) as asked:
         while not (java := children(asked.popen.pid)):
             assert asked.popen.poll() is None, asked.lines
             time.sleep(0.02)

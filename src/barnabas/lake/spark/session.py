@@ -133,7 +133,8 @@ def _without_orphans() -> Iterator[None]:
     from pyspark import SparkContext, java_gateway
 
     started: list[subprocess.Popen[bytes]] = []
-    names, start_process = vars(java_gateway), java_gateway.Popen
+    names = vars(java_gateway)
+    start_process = names["Popen"]
 
     def remember(*arguments: Any, **more: Any) -> subprocess.Popen[bytes]:
         started.append(start_process(*arguments, **more))
