@@ -30,6 +30,12 @@ def _lake_change() -> list[Row]:
     return lake_change.run()
 
 
+def _lake_executors() -> list[Row]:
+    from bench import lake_executors
+
+    return lake_executors.run()
+
+
 def _lake_scale() -> list[Row]:
     from bench import lake_scale
 
@@ -84,6 +90,7 @@ SECTIONS: dict[str, Callable[[], list[Row]]] = {
     "lake": _lake,
     "lake-scale": _lake_scale,
     "lake-change": _lake_change,
+    "lake-executors": _lake_executors,
     "console": _console,
     "stalls": _stalls,
 }

@@ -19,7 +19,9 @@ SAMPLE_S = 0.2
 class Session:
     """`said` is what it says of itself. What Spark logs goes to `log`, whose end is told when a question fails."""
 
-    def __init__(self, python: Path, settings: Mapping[str, str], log: Path) -> None:
+    def __init__(
+        self, python: Path, settings: Mapping[str, str], log: Path, environment: Mapping[str, str] = os.environ
+    ) -> None:
         self._log = log
         with log.open("wb") as errors:
             self._process = subprocess.Popen(
@@ -29,7 +31,7 @@ class Session:
                 stderr=errors,
                 text=True,
                 cwd=log.parent,
-                env={**os.environ, "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": str(python)},
+                env={**environment, "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": str(python)},
             )
         self.said = self._answer()
 

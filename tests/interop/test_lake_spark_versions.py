@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tools import spark_connector
 from tools.apache_kafka import ROOT, Missing, maven_jars
 
 from barnabas.client import sync
+from barnabas.client.admin.config_values import AlterConfigOp, AlterConfigOpType, ConfigResource
 from barnabas.testing import Broker
 
 pytestmark = pytest.mark.interop
@@ -49,12 +51,18 @@ def delta_jars() -> str:
 
 
 def history(directory: Path) -> Path:
-    """Topics and records, written by barnabas."""
-    broker = Broker({"orders": 3, "payments": 1}, data_dir=directory)
-    with broker, sync.Producer({"bootstrap.servers": broker.bootstrap_servers}) as producer:
-        for number in range(30):
-            producer.send("orders", f"value {number}".encode(), partition=number % 3)
-        producer.flush()
+    """Topics, settings and records, written by barnabas; a copy of the log dir as it was at two earlier moments."""
+    for number, topics in enumerate(({"orders": 3}, {"payments": 1}, {})):
+        broker = Broker(topics, data_dir=directory)
+        with broker, sync.Producer({"bootstrap.servers": broker.bootstrap_servers}) as producer:
+            for value in range(10 * number, 10 * number + 10):
+                producer.send("orders", f"value {value}".encode(), partition=value % 3)
+            producer.flush()
+            with sync.Admin({"bootstrap.servers": broker.bootstrap_servers}) as admin:
+                setting = AlterConfigOp("retention.ms", AlterConfigOpType.SET, str(1000 + number))
+                assert not any(admin.incremental_alter_configs({ConfigResource.topic("orders"): [setting]}).values())
+        if number < 2:
+            shutil.copytree(directory, directory.with_name(f"{directory.name}-{number}"))
     return directory
 
 
@@ -86,5 +94,7 @@ def test_the_lake_works_on_each_version_of_spark(version: str, tmp_path: Path) -
         "lake topics": ["orders", "payments"],
     }
     if with_delta:
-        expected |= {"delta": [], "tables": 14, "delta history": ["commit 1 of the lake"]}
-    assert json.loads(done.stdout.splitlines()[-1]) == expected
+        expected |= {"delta": [], "tables": 25, "checkpoints": 1, "newest first": True, "states its commit": True}
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found.pop("with several versions", 99) > 10
+    assert found == expected

@@ -61,15 +61,26 @@ def stream_twice(spark: SparkSession) -> list[int]:
 
 
 def run_lake(spark: SparkSession) -> dict[str, list[Any]]:
+    """Three runs, one for each moment of the log dir: the first batch by Spark, later ones without it.
+
+    After the second, the Delta logs are checkpoints alone, and files that only older versions have are gone.
+    """
+    from barnabas.lake.keeping import publishing
     from barnabas.lake.keeping.feeds import find_feeds
     from barnabas.lake.keeping.runner import Runner
+    from barnabas.lake.keeping.small_batches import MAX_RECORDS
     from barnabas.lake.keeping.store import Lake, Writer
     from barnabas.lake.keeping.table_reading import read_table
     from barnabas.lake.tables.all import STREAMS, TABLES
 
-    with Writer(OUT / "lake") as writer:
-        writer.open()
-        Runner(spark, writer).run(find_feeds([SOURCE], STREAMS, {}))
+    vars(publishing)["CHECKPOINT_VERSIONS"] = 0
+    for number, small_records in enumerate((0, MAX_RECORDS, MAX_RECORDS)):
+        moment = SOURCE if number == 2 else SOURCE.with_name(f"{SOURCE.name}-{number}")
+        with Writer(OUT / "lake", grace_s=0) as writer:
+            writer.open()
+            Runner(spark, writer, known=TABLES, small_records=small_records).run(find_feeds([moment], STREAMS, {}))
+            if number == 1:
+                writer.sweep()
     lake = Lake(OUT / "lake")
     topics = read_table(spark, lake.data, lake.manifest(), TABLES["topics"])
     return {"lake topics": sorted(row["name"] for row in topics.collect())}
@@ -92,8 +103,17 @@ def read_delta(spark: SparkSession) -> dict[str, Any]:
             theirs = spark.read.format("delta").options(**options).load(str(lake.data / table.path))
             if sorted(map(str, theirs.select(mine.columns).collect())) != rows or theirs.schema != mine.schema:
                 different.append(table.name)
-    history = spark.sql(f"describe history delta.`{lake.data / TABLES['topics'].path}`").collect()
-    return {"delta": different, "tables": len(stored), "delta history": [row["userMetadata"] for row in history]}
+    versions = {table.name: manifest.tables[table.path].version for table in stored}
+    place = lake.data / TABLES["configs"].path
+    history = spark.sql(f"describe history delta.`{place}`").collect()
+    return {
+        "delta": different,
+        "tables": len(stored),
+        "with several versions": sum(version > 0 for version in versions.values()),
+        "checkpoints": len(list(Path(str(place)).glob("_delta_log/*.checkpoint.parquet"))),
+        "newest first": [row["version"] for row in history][:1] == [versions["configs"]],
+        "states its commit": all(row["userMetadata"].startswith("commit ") for row in history),
+    }
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ import pytest
 from barnabas.client import sync
 from barnabas.client.admin.config_values import AlterConfigOp, AlterConfigOpType, ConfigResource
 from barnabas.testing import Broker
+from tests.lake.few_rows import FEW_ROWS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,11 +45,12 @@ def tables(spark: SparkSession, directory: Path) -> dict[str, list[Any]]:
 
 @pytest.mark.spark
 def test_a_cluster_of_two_workers_makes_the_tables_that_one_process_makes(spark: SparkSession, tmp_path: Path) -> None:
+    from tools.spark_cluster import SPARK_HOME, environment, spark_cluster
+
     from barnabas.lake.keeping.feeds import find_feeds
     from barnabas.lake.keeping.runner import SMALL_BATCH, Runner
     from barnabas.lake.keeping.store import Writer
     from barnabas.lake.tables.all import STREAMS
-    from tests.lake.spark.spark_cluster import SPARK_HOME, environment, spark_cluster
 
     source = history(tmp_path / "node")
     with Writer(tmp_path / "local") as writer:
@@ -56,7 +58,7 @@ def test_a_cluster_of_two_workers_makes_the_tables_that_one_process_makes(spark:
         Runner(spark, writer).run(find_feeds([source], STREAMS, {}))
     with spark_cluster(tmp_path) as cluster:
         command = [str(SPARK_HOME / "bin" / "spark-submit")]
-        for name, value in {**cluster.settings, SMALL_BATCH: "0"}.items():
+        for name, value in {**cluster.settings, **FEW_ROWS, SMALL_BATCH: "0"}.items():
             command += ["--conf", f"{name}={value}"]
         command += [str(Path(sys.modules["barnabas"].__path__[0]) / "__main__.py")]
         command += ["lake", "run", str(source), "--lake", str(tmp_path / "lake")]

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from barnabas.lake.spark import stores
 from barnabas.lake.spark.masters import check_master
@@ -118,9 +118,39 @@ def start_checked(settings: Mapping[str, str] | None = None) -> SparkSession:
     for name, value in {**SETTINGS, **stores.settings_of(), **_with_master(settings)}.items():
         builder = builder.config(name, value)
     try:
-        return builder.getOrCreate()
+        with _without_orphans():
+            return builder.getOrCreate()
     except Exception as error:  # of py4j, which is Java's with its stack trace, or of pyspark
         raise SessionError(f"Spark did not start: {_first_line(error)}") from error
+
+
+@contextmanager
+def _without_orphans() -> Iterator[None]:
+    """Kill the JVM if Ctrl-C arrives before it has told its port: pyspark leaves it behind, and it would run for ever.
+
+    Later, it ends with this process.
+    """
+    from pyspark import SparkContext, java_gateway
+
+    started: list[subprocess.Popen[bytes]] = []
+    names = vars(java_gateway)
+    start_process = names["Popen"]
+
+    def remember(*arguments: Any, **more: Any) -> subprocess.Popen[bytes]:
+        started.append(start_process(*arguments, **more))
+        return started[-1]
+
+    names["Popen"] = remember
+    try:
+        yield
+    except KeyboardInterrupt:
+        if SparkContext._gateway is None:
+            for process in started:
+                process.kill()
+                process.wait()
+        raise
+    finally:
+        names["Popen"] = start_process
 
 
 def _with_master(settings: Mapping[str, str] | None) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A standalone Spark cluster on this machine: a master and two workers, each a process of its own."""
+"""A standalone Spark cluster on this machine: a master and workers, each a process of its own, for tests and the benchmark."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pyspark
-
-from tests.lake.few_rows import FEW_ROWS
 
 HOST = "127.0.0.1"
 SPARK_HOME = Path(pyspark.__path__[0])
@@ -36,7 +34,6 @@ class SparkCluster(NamedTuple):
             "spark.executor.extraJavaOptions": SMALL_JVM,
             "spark.driver.host": HOST,
             "spark.driver.bindAddress": HOST,
-            **FEW_ROWS,
         }
 
     def executors(self) -> list[list[Path]]:
@@ -58,7 +55,7 @@ def environment() -> dict[str, str]:
 
 
 @contextmanager
-def spark_cluster(directory: Path) -> Iterator[SparkCluster]:
+def spark_cluster(directory: Path, workers: int = WORKERS, memory: str = "1g") -> Iterator[SparkCluster]:
     processes: list[subprocess.Popen[bytes]] = []
 
     def start(name: str, main: str, *arguments: str) -> Path:
@@ -72,9 +69,9 @@ def spark_cluster(directory: Path) -> Iterator[SparkCluster]:
     try:
         log = start("master", "master.Master")
         master = _wait(log, "Starting Spark master at ").split()[0]
-        work_dirs = tuple(directory / f"worker-{number}" for number in range(WORKERS))
+        work_dirs = tuple(directory / f"worker-{number}" for number in range(workers))
         logs = [
-            start(each.name, "worker.Worker", "--cores", "1", "--memory", "1g", "--work-dir", str(each), master)
+            start(each.name, "worker.Worker", "--cores", "1", "--memory", memory, "--work-dir", str(each), master)
             for each in work_dirs
         ]
         for each in logs:
