@@ -79,7 +79,7 @@ def test_the_lake_works_on_each_version_of_spark(version: str, tmp_path: Path) -
     ]
     environment = {**os.environ, "PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=580, check=False, cwd=tmp_path, env=environment
+        command, capture_output=True, text=True, timeout=1100, check=False, cwd=tmp_path, env=environment
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     expected = {

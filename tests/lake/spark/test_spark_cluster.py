@@ -68,7 +68,7 @@ def test_a_cluster_of_two_workers_makes_the_tables_that_one_process_makes(spark:
             stderr=subprocess.STDOUT,
             text=True,
             env=environment(),
-            timeout=300,
+            timeout=1000,
             check=False,
         )
         said = driver.stdout
