@@ -229,9 +229,10 @@ async def moving(side: Side) -> None:
     a, b = side.member(topic), side.member(topic, "b")
     await side.fetched("first", a, max_records=10)
     await side.fetched("rest", b)
-    await side.fetched("expired", a, max_wait_ms=10_000)
+    await asyncio.sleep(1.5)  # all locks have ended, on a busy machine too
+    await side.fetched("expired", a, max_records=10)
+    side.note("in time", await a.acknowledge([(0, 9, [ACCEPT])]))
     side.note("too late", await b.acknowledge([(10, 29, [ACCEPT])]))
-    side.note("not acquired any more", await a.acknowledge([(0, 9, [ACCEPT])]))
     await side.fetched("expired again", b, max_wait_ms=10_000)
     await b.leave()
     await side.fetched("of the lost connection", a, max_wait_ms=900)
