@@ -229,7 +229,7 @@ def test_pem_may_stand_in_the_settings_themselves(pem: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"ssl.truststore.location": "authority.pem"}, "authority.pem is not a PKCS12 file"),
+        ({"ssl.truststore.location": "authority.pem"}, "authority.pem is PEM, and no PKCS12 file"),
         (
             {"ssl.truststore.type": "BKS", "ssl.truststore.location": "authority.pem"},
             "BKS is not supported; use one of PEM",

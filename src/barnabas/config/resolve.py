@@ -201,7 +201,10 @@ def _shown(table: Table, names: Collection[str] = ()) -> Iterable[tuple[str, Def
 @cache
 def _shown_order(table: Table) -> Sequence[str]:
     definitions = table()
-    return hash_order(name for name in hash_order(definitions) if not definitions[name].internal)
+    # Ours come last, because the order of Kafka's follows from how many there are.
+    own = sorted(name for name in definitions if name.startswith("barnabas."))
+    known = hash_order(name for name in definitions if name not in own)
+    return [*hash_order(name for name in known if not definitions[name].internal), *own]
 
 
 def _entry(
