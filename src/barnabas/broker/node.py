@@ -709,10 +709,8 @@ class Node(NodeServices):
         )
         self.dynamic.watch(("cordoned.log.dirs",), self._tell_controller)
         await self._first_of(self._lifecycle.register())
-        # Only now the image is not older than this process: logs of topics that it lacks would be set aside.
-        self.replicas.start(self.image, self._scanned)
+        self.replicas.start(self.image, self._scanned)  # an older image would have it set newer logs aside
         self._scanned.clear()
-        self._check_log_dirs()
         await self._first_of(self._lifecycle.start())
         self.replication.fetchers.start()
         world = self.surroundings
