@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from barnabas import slices
-from barnabas.broker.lifecycle import BrokerLifecycle
 from barnabas.controller import configs
 from barnabas.metadata.loader import MetadataLoader
 from barnabas.raft.core import RaftCore
@@ -159,20 +158,6 @@ def _trims_under_answers() -> None:
     _replace(RaftCore, "has_answers", False)
 
 
-def _old_image_trusted() -> None:
-    start = BrokerLifecycle.start
-
-    async def at_once(self: BrokerLifecycle) -> None:
-        pass
-
-    async def register_and_start(self: BrokerLifecycle) -> None:
-        await self._register()
-        await start(self)
-
-    _replace(BrokerLifecycle, "register", at_once)
-    _replace(BrokerLifecycle, "start", register_and_start)
-
-
 def _snapshot_cut() -> None:
     load = MetadataLoader.load_snapshot_in_slices
 
@@ -219,9 +204,6 @@ MUTATIONS = {
     "settings-lost": Mutation("A changed setting is answered, and not written", 1, _settings_lost),
     "trims-under-answers": Mutation(
         "The metadata log is trimmed under answers that read it", 3, _trims_under_answers, Kind.TRIM, seed=4
-    ),
-    "old-image-trusted": Mutation(
-        "A broker looks at its logs with an old image of the metadata", 3, _old_image_trusted
     ),
     "snapshot-cut": Mutation("The last record of a snapshot is not loaded", 3, _snapshot_cut),
     "compaction-loses": Mutation("Compaction loses the last record of a batch", 1, _compaction_loses),

@@ -274,8 +274,11 @@ class MetadataQuorum:
 
     def _snapshotted(self, task: asyncio.Task[None]) -> None:
         self._snapshotting = None
-        if not task.cancelled() and task.exception() is not None:
-            _log.error("writing a snapshot of the metadata failed; the log is kept", exc_info=task.exception())
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, StorageError):
+            _log.error("no snapshot of the metadata was written, and the log is kept: %s", error)
+        elif error is not None:
+            _log.error("writing a snapshot of the metadata failed; the log is kept", exc_info=error)
 
     async def snapshot(self) -> None:
         """Write the committed image as a snapshot, and delete what retention no longer keeps."""

@@ -704,10 +704,9 @@ class Node(NodeServices):
         )
         self.dynamic.watch(("cordoned.log.dirs",), self._tell_controller)
         await self._first_of(self._lifecycle.register())
-        # Only now the image is not older than this process: logs of topics that it lacks would be set aside.
+        # An older image would have it set newer logs aside.
         await in_slices(self.replicas.start_in_slices(self.image, self._scanned))
         self._scanned.clear()
-        self._check_log_dirs()
         await self._first_of(self._lifecycle.start())
         self.replication.fetchers.start()
         world = self.surroundings

@@ -186,18 +186,12 @@ class Replicas:
     # --- following the image
 
     def take_scanned(self, scanned: Mapping[str, ScannedDir | StorageError]) -> int:
-        """Fail the log dirs that could not be read, by the results of `scan_log_dir` by path.
-
-        Returns the broker epoch of the last clean shutdown, or -1 if the last shutdown was unclean.
-        """
-        epochs: list[int | None] = []
-        for path in self._directories.paths:
-            if self._directories.is_online(path):
-                found = scanned[path]
-                if isinstance(found, StorageError):
-                    self._directories.fail(path, found)
-                epochs.append(None if isinstance(found, StorageError) else found.clean_shutdown_epoch)
-        return min((-1 if epoch is None else epoch for epoch in epochs), default=-1)
+        """Fail the log dirs whose scan failed. Returns the broker epoch of the last clean shutdown, or -1 if it was unclean."""
+        for path in filter(self._directories.is_online, self._directories.paths):
+            if isinstance(found := scanned[path], StorageError):
+                self._directories.fail(path, found)
+        epochs = [-1 if isinstance(each, StorageError) else each.clean_shutdown_epoch for each in scanned.values()]
+        return min((-1 if each is None else each for each in epochs), default=-1)
 
     def start(self, image: MetadataImage, scanned: Mapping[str, ScannedDir | StorageError] | None = None) -> None:
         """Do the same as `start_in_slices`, without a pause."""
