@@ -6,8 +6,10 @@ one-line help of each command; the rest of the help is in the command's module.
 
 from __future__ import annotations
 
+import errno
 import gc
 import io
+import os
 import sys
 from importlib import import_module
 from typing import NamedTuple, cast
@@ -28,6 +30,7 @@ class Entry(NamedTuple):
 
 
 _KAFKA = "kafka-"
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}  # of a file that standard output is redirected to
 _IN_FOLDERS = {
     "kafka-acls",
     "kafka-configs",
@@ -184,7 +187,14 @@ def run() -> None:
     # Imports create many objects and no garbage; collecting during them takes a fifth of the startup time.
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
     _write_all()
-    main(prog_name="barnabas")
+    try:
+        main(prog_name="barnabas")
+    except OSError as error:
+        if error.filename is not None or error.errno not in _NO_ROOM:
+            raise
+        print(f"Error: the output cannot be written: {error.strerror}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is buffered would fail again at the exit
+        sys.exit(1)
 
 
 def _write_all() -> None:
