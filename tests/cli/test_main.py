@@ -139,7 +139,7 @@ def test_a_shell_gets_its_completions_from_the_command() -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a file that is always full")
 @pytest.mark.parametrize("arguments", [("--help",), ("decode", "ApiVersionsRequest", "3", "036d65023100")])
 def test_output_without_room_is_an_error_in_one_line(arguments: tuple[str, ...]) -> None:
-    with open("/dev/full", "w") as full:
+    with Path("/dev/full").open("w") as full:
         command = [sys.executable, "-m", "barnabas", *arguments]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "Error: the output cannot be written: No space left on device\n")
