@@ -348,7 +348,8 @@ class Connection(asyncio.BufferedProtocol):
             await self._writable
 
     def refuse(self, why: str, level: int = logging.WARNING) -> None:
-        _log.log(level, "closing the connection from %s on %s: %s", self.host, self.endpoint.listener.name, why)
+        text = "closing the connection from %s on %s: %s"
+        self.endpoint.server.lines.log(_log, level, text, self.host, self.endpoint.listener.name, why)
         self.close()
 
     def close_after_answer(self) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
+from barnabas.broker.client_lines import ClientLines
 from barnabas.broker.connection import Connection
 from barnabas.broker.context import Listener, Services
 from barnabas.broker.counters import ListenerCounters
@@ -72,6 +73,7 @@ class Server:
         self.connections: dict[Connection, None] = {}  # in the order in which they were opened
         self.by_host: Counter[str] = Counter()  # of connections, from when they are accepted
         self.memory = MemoryGuard(*_memory_limits(limits))
+        self.lines = ClientLines()
         self._idle_check: asyncio.Task[None] | None = None
         self._serves_clients = True
         self._limit_rates()
@@ -119,6 +121,7 @@ class Server:
         for connection in list(self.connections):
             connection.close("stop")
         await self._until_closed()
+        self.lines.end_second()
 
     def close_connections(self) -> None:
         """Close every connection at once. New ones are accepted."""
@@ -228,7 +231,8 @@ class Endpoint:
         self.scratch = memoryview(bytearray(SCRATCH_BYTES))  # shared: all connections receive in one thread
         self._socket = sock
         self._accepting: asyncio.Task[None] | None = None
-        self._handshakes = TlsHandshakes(listener.name, self.counters, self._connect, partial(server.gone, self))
+        given_up = partial(server.gone, self)
+        self._handshakes = TlsHandshakes(listener.name, self.counters, server.lines, self._connect, given_up)
         self._throttled: dict[socket.socket, asyncio.TimerHandle] = {}  # the oldest first
 
     @property
@@ -265,7 +269,8 @@ class Endpoint:
             if not await self._is_in_time(sock, host):
                 continue
             if not self.server.admit(host):
-                _log.info("closing a connection from %s on %s: too many from this address", host, self.listener.name)
+                text = "closing a connection from %s on %s: too many from this address"
+                self.server.lines.log(_log, logging.INFO, text, host, self.listener.name)
                 self.counters.closed["limit"] += 1
                 sock.close()
                 continue
@@ -279,9 +284,8 @@ class Endpoint:
             try:
                 await self._connect(sock, host)
             except OSError as error:  # the client has disconnected meanwhile
-                _log.info(
-                    "a connection from %s on %s was lost before it was set up: %s", host, self.listener.name, error
-                )
+                text = "a connection from %s on %s was lost before it was set up: %s"
+                self.server.lines.log(_log, logging.INFO, text, host, self.listener.name, error)
                 self.counters.closed["client"] += 1
                 sock.close()
 

@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import NamedTuple
 
+from barnabas.broker.client_lines import ClientLines
 from barnabas.broker.counters import ListenerCounters
 from barnabas.client.tls import ALERT
 
@@ -48,11 +49,13 @@ class TlsHandshakes:
         self,
         listener_name: str,
         counters: ListenerCounters,
+        lines: ClientLines,
         connect: Callable[..., Awaitable[None]],
         given_up: Callable[[str], None],
     ) -> None:
         self._listener_name = listener_name
         self._counters = counters
+        self._lines = lines
         self._connect = connect
         self._given_up = given_up
         self._loop = asyncio.get_running_loop()
@@ -109,7 +112,7 @@ class TlsHandshakes:
         client = self._silent.pop(number, None) or self._ready.pop(number)
         client.timeout.cancel()
         if why:
-            _log.info("closing the connection from %s on %s: %s", client.host, self._listener_name, why)
+            self._say(logging.INFO, "closing the connection from %s on %s: %s", client.host, why)
         client.sock.close()
         self._given_up(client.host)
 
@@ -155,6 +158,9 @@ class TlsHandshakes:
             self._next_turn = None
         self._go_on()
 
+    def _say(self, level: int, text: str, host: str, why: str) -> None:
+        self._lines.log(_log, level, text, host, self._listener_name, why)
+
     async def _shake_hands(self, sock: socket.socket, host: str, context: ssl.SSLContext) -> None:
         alert = bytearray()
         ALERT.set(alert)
@@ -171,11 +177,11 @@ class TlsHandshakes:
             )
         except asyncio.CancelledError:
             sock.close()
-            _log.info("giving up a TLS handshake with %s on %s: too many are under way", host, self._listener_name)
+            self._say(logging.INFO, "giving up a TLS handshake with %s on %s: %s", host, "too many are under way")
             raise
         except OSError as error:  # TimeoutError and SSLError too
             sock.close()
-            _log.warning("failed TLS handshake with %s on %s: %s", host, self._listener_name, _reason(error))
+            self._say(logging.WARNING, "failed TLS handshake with %s on %s: %s", host, _reason(error))
             if isinstance(error, ssl.SSLError):
                 self._counters.failed_logins += 1
             if alert and alerted is not None:
