@@ -27,6 +27,7 @@ class Work:
         self.perhaps_accepted: set[int] = set()
         self.came_again: list[int] = []
         self._is_sending = True
+        self._is_consuming = True
         self._sending: asyncio.Task[None] | None = None
         self._members: list[asyncio.Task[None]] = []
 
@@ -50,7 +51,7 @@ class Work:
     async def _consume(self, random: Random) -> None:
         settings = explicit(self.settings, share_acquire_mode="record_limit", max_poll_records=20)
         async with ShareConsumer(settings, topics=[self.topic]) as consumer:
-            while True:
+            while self._is_consuming:
                 records = await consumer.poll(200)
                 said: dict[TopicPartition, list[int]] = {}
                 for record in records:
@@ -83,13 +84,15 @@ class Work:
         return any(task.done() for task in self._members)
 
     async def finish(self) -> None:
-        """Stop sending, and wait until the group has nothing left to do."""
+        """Stop sending, and wait until the group has nothing left to do and the members know it."""
         self._is_sending = False
         assert self._sending is not None
         await self._sending
         async with asyncio.timeout(PATIENCE_S):
             while not self._has_ended() and await self._lag():
                 await asyncio.sleep(0.1)
+            self._is_consuming = False  # the answer to the last acknowledgement may still be on its way
+            await asyncio.gather(*self._members)
 
     async def _lag(self) -> int:
         async with Admin({"bootstrap.servers": self.settings["bootstrap.servers"]}) as admin:
