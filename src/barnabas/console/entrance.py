@@ -6,7 +6,6 @@ Its one rule: no secret travels over plain HTTP, except within this machine. A n
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
@@ -18,11 +17,11 @@ from barnabas.client.errors import AuthenticationError
 from barnabas.console.errors import EXPECTED, RefusedError, problem_of
 from barnabas.console.forms import form_fields, read_form
 from barnabas.console.links import Link
-from barnabas.console.live import Answer
+from barnabas.console.live import Answer, Question
 from barnabas.console.security.hosts import is_loopback
 from barnabas.console.security.sessions import Login, Session, is_same_token
 from barnabas.console.settings import ClusterEntry
-from barnabas.console.visit import RUNNING
+from barnabas.operations.broker_states import running_brokers
 
 if TYPE_CHECKING:
     from barnabas.console.app import Console
@@ -125,7 +124,7 @@ def routes(console: Console) -> list[Route]:
 
 async def _states(console: Console, session: Session, seen: list[ClusterEntry]) -> list[Answer[frozenset[int]]]:
     """Ask each cluster which of its brokers run. One that does not answer soon is shown without an answer."""
-    question = replace(RUNNING, name="state", patience_s=_PATIENCE_S, is_signal=False)
+    question = Question("running brokers", running_brokers, 3, patience_s=_PATIENCE_S)
     links = [console.links.link(each, session.logins.get(each.name)) for each in seen]
     return await asyncio.gather(*(console.live.answer(each, question) for each in links))
 

@@ -25,7 +25,7 @@ from barnabas.console.listing import ListPage, page_of
 from barnabas.console.live import Answer, Live, Question
 from barnabas.console.security.sessions import Session
 from barnabas.console.settings import ClusterEntry, ConsoleSettings
-from barnabas.operations.running_brokers import running_brokers
+from barnabas.operations.broker_states import BrokerState, broker_states
 
 if TYPE_CHECKING:
     from barnabas.client.cluster import Cluster
@@ -35,8 +35,8 @@ LIVE_HEADER = "x-console-live"
 """Sent by the script of a page that asks for its own content again."""
 MAX_FIELD_LENGTH = 100_000
 MAX_WAIT_S = 120.0
-RUNNING: Question[frozenset[int]] = Question("running brokers", running_brokers, 3, patience_s=0, is_signal=True)
-"""Asked often by every page that is open, so that a cluster or a broker that dies or returns is seen within seconds."""
+BROKERS: Question[frozenset[BrokerState]] = Question("broker states", broker_states, 3, patience_s=0, is_signal=True)
+"""Asked often by every page that is open: a cluster or a broker that dies, returns or is removed is seen within seconds."""
 
 
 class Nav:
@@ -84,7 +84,7 @@ class Visit:
     link: Link
     lake: LakeReader | None = None
     _answers: list[Answer[Any]] = field(default_factory=list)
-    _running: Answer[frozenset[int]] | None = None
+    _brokers: Answer[frozenset[BrokerState]] | None = None
 
     # --- what was asked for
 
@@ -128,8 +128,8 @@ class Visit:
         """Return the shared answer to a question. The page is brought up to date when there is a new one."""
         answer = await self.live.answer(self.link, question)
         self._answers.append(answer)
-        if self._running is None:
-            self._running = await self.live.answer(self.link, RUNNING)
+        if self._brokers is None:
+            self._brokers = await self.live.answer(self.link, BROKERS)
         return answer
 
     async def once(self, question: Question[T]) -> Answer[T]:
@@ -148,7 +148,7 @@ class Visit:
 
     def page(self, template: str, title: str, values: Mapping[str, Any], *, nav: str, status: int = 200) -> Response:
         """Return a page; for its own script, only the part that changes."""
-        signals = [] if self._running is None else [self._running]
+        signals = [] if self._brokers is None else [self._brokers]
         # That nothing answers is said once.
         told = signals if signals and signals[0].problem else self._answers
         problems = dict.fromkeys((each.problem, each.is_refused) for each in told if each.problem)
